@@ -1,0 +1,142 @@
+"""The program: a graph of ONNX-semantics operators with its initial tensors.
+
+A program is neutral between frameworks and needs only numpy to read. Operators keep the meaning of the ONNX operator
+set `OPSET`; floating-point tensors are float32 and are widened as a whole when a run asks for float64 (including the
+`stash_type` of the normalisations), so that a float64 run computes the same real-number function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OPSET = 28
+SCHEMA_VERSION = 1
+
+Attribute = Union[int, float, str, "tuple[int, ...]"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator application.
+
+    Attributes:
+        op: ONNX operator name, such as `MatMul`.
+        inputs: Tensor names; an empty name stands for an absent optional input.
+        outputs: Tensor names.
+        attributes: ONNX attributes by name; a missing one has the operator's default.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor fed at each step: name, numpy dtype name and static shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A training program: its `loss` output is a scalar to be minimised over `parameters`.
+
+    Attributes:
+        name: The spec's name.
+        inputs: What a batch holds.
+        nodes: Operators in an order in which each input is made before it is used.
+        loss: Name of the scalar to minimise.
+        parameters: Trainable initial tensors by name, float32, in a fixed order.
+        constants: Other tensors by name: float32 tables, int64 shapes and axes.
+        outputs: Names of further tensors of interest, such as `logits`.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    loss: str
+    parameters: Mapping[str, np.ndarray]
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 over graph and tensors, in hexadecimal; the name is left out."""
+        state = hashlib.sha256(json.dumps(_graph(self), sort_keys=True, separators=(",", ":")).encode())
+        for tensors in (self.parameters, self.constants):
+            state.update(tensors_digest(tensors).encode())
+        return state.hexdigest()
+
+
+def tensors_digest(tensors: Mapping[str, np.ndarray]) -> str:
+    """Return the SHA-256 over names, dtypes, shapes and little-endian bytes of tensors, sorted by name."""
+    state = hashlib.sha256()
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        state.update(f"{name}\0{array.dtype.name}\0{array.shape}\0".encode())
+        state.update(little.tobytes())
+    return state.hexdigest()
+
+
+def _graph(program: Program) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "opset": OPSET,
+        "inputs": [asdict(entry) for entry in program.inputs],
+        "nodes": [asdict(node) for node in program.nodes],
+        "loss": program.loss,
+        "parameters": list(program.parameters),
+        "constants": list(program.constants),
+        "outputs": list(program.outputs),
+    }
+
+
+def dump(program: Program) -> bytes:
+    """Return the program as one `.npz` file's bytes: the graph as JSON and each tensor under its role and name."""
+    graph = json.dumps({"name": program.name, **_graph(program)}, sort_keys=True)
+    arrays: dict[str, Any] = {"graph": np.frombuffer(graph.encode(), dtype=np.uint8)}
+    arrays.update({f"parameter/{name}": value for name, value in program.parameters.items()})
+    arrays.update({f"constant/{name}": value for name, value in program.constants.items()})
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def load(content: bytes) -> Program:
+    """Read back what `dump` wrote.
+
+    Raises:
+        ValueError: The bytes are no program, or one of another schema version.
+    """
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        graph = json.loads(arrays["graph"].tobytes())
+        if graph["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(f"program schema {graph['schema_version']}, this version reads {SCHEMA_VERSION}")
+        return Program(
+            name=graph["name"],
+            inputs=tuple(Input(i["name"], i["dtype"], tuple(i["shape"])) for i in graph["inputs"]),
+            nodes=tuple(_node(entry) for entry in graph["nodes"]),
+            loss=graph["loss"],
+            parameters={name: arrays[f"parameter/{name}"] for name in graph["parameters"]},
+            constants={name: arrays[f"constant/{name}"] for name in graph["constants"]},
+            outputs=tuple(graph["outputs"]),
+        )
+
+
+def _node(entry: dict[str, Any]) -> Node:
+    attributes = {key: tuple(v) if isinstance(v, list) else v for key, v in entry["attributes"].items()}
+    return Node(entry["op"], tuple(entry["inputs"]), tuple(entry["outputs"]), attributes)

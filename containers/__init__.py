@@ -1,0 +1,1 @@
+"""Environments: a lock made real, as a venv (the embedded default)."""
