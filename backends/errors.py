@@ -1,8 +1,8 @@
 """The root of the error tree, and the errors that the compile layer raises.
 
-    StackproofError           exit 3: something failed, and no narrower word fits
-    ├── InputError            exit 2: the input or usage is wrong; carries every fault found
-    └── UnsupportedError      exit 2: the spec asks for what this framework or build cannot do
+StackproofError           exit 3: something failed, and no narrower word fits
+├── InputError            exit 2: the input or usage is wrong; carries every fault found
+└── UnsupportedError      exit 2: the spec asks for what this framework or build cannot do
 """
 
 from __future__ import annotations

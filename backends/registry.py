@@ -1,26 +1,26 @@
 """The rule table: how an operator is done on a framework.
 
-A rule is keyed by (operator, target). It receives the input tensors (None for an absent optional input) and the node's
-attributes, and returns the output tensor or a tuple of them. Integer constants arrive as numpy arrays, so that shapes and
-axes stay static under every compiler; everything else arrives as the framework's tensor.
+A rule is keyed by (operator, target). It is called as `rule(inputs, attributes)`: the input tensors in order (None for
+an absent optional input, trailing ones left out) and the node's ONNX attributes (defaults not filled in). It returns a
+tuple with one tensor per output of the operator, or the single tensor. Integer constants arrive as numpy arrays, so
+that shapes and axes stay static under every compiler; everything else arrives as the framework's tensor.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable
 
 from .errors import StackproofError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-Rule = Callable[..., Any]
-_F = TypeVar("_F", bound=Rule)
+    Rule = Callable[[Sequence[Any], Mapping[str, Any]], Any]
 
 _RULES: dict[tuple[str, str], Rule] = {}
 
 
-def rule(op: str, target: str) -> Callable[[_F], _F]:
+def rule(op: str, target: str) -> Callable[[Rule], Rule]:
     """Register the decorated function as the rule for an operator on a target.
 
     Args:
@@ -31,7 +31,7 @@ def rule(op: str, target: str) -> Callable[[_F], _F]:
         StackproofError: The pair already has a rule.
     """
 
-    def register(function: _F) -> _F:
+    def register(function: Rule) -> Rule:
         if (op, target) in _RULES:
             raise StackproofError(f"{op} on {target} already has a rule: {_RULES[op, target].__qualname__}")
         _RULES[op, target] = function

@@ -1,12 +1,12 @@
 """Errors of the control side; the root of the tree is `backends.errors`.
 
-    StackproofError           exit 3
-    ├── InputError            exit 2: the input or usage is wrong (backends.errors)
-    ├── UnsupportedError      exit 2: asked for what cannot be done (backends.errors)
-    ├── OutsideError          exit 3: registry, disk, network or another program failed
-    │   └── BusyError         exit 3: another run holds the folder
-    ├── UnsolvableError       exit 1: no set of packages satisfies the stack
-    └── StoppedError          exit 4: interrupted; what was finished is kept
+StackproofError           exit 3
+├── InputError            exit 2: the input or usage is wrong (backends.errors)
+├── UnsupportedError      exit 2: asked for what cannot be done (backends.errors)
+├── OutsideError          exit 3: registry, disk, network or another program failed
+│   └── BusyError         exit 3: another run holds the folder
+├── UnsolvableError       exit 1: no set of packages satisfies the stack
+└── StoppedError          exit 4: interrupted; what was finished is kept
 """
 
 from __future__ import annotations

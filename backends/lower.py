@@ -1,0 +1,67 @@
+"""Lowering: a program's nodes bound to a target's rules, ready to be called or traced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+
+from .registry import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .program import Node, Program
+
+    After = Callable[[Node, str, Any], Any]
+
+
+class Lowered:
+    """A program's forward pass on one target.
+
+    Args:
+        program: What to compute.
+        target: `torch`, `tensorflow` or `jax`; its rules must have been imported.
+
+    Raises:
+        UnsupportedError: An operator has no rule on the target.
+    """
+
+    def __init__(self, program: Program, target: str) -> None:
+        self._steps = [(node, find(node.op, target)) for node in program.nodes]
+        self._static = {name: value for name, value in program.constants.items() if not is_float(value)}
+        self._loss = program.loss
+
+    def __call__(
+        self,
+        floats: Mapping[str, Any],
+        batch: Mapping[str, Any],
+        after: After | None = None,
+    ) -> dict[str, Any]:
+        """Run the nodes.
+
+        Args:
+            floats: The target's tensors of all parameters and of all floating-point constants, by name.
+            batch: The target's tensors of the program's inputs, by name.
+            after: Called with (node, output name, tensor) for each output; what it returns takes the tensor's place.
+
+        Returns:
+            Every named tensor of the graph; the loss is under `program.loss`.
+        """
+        known: dict[str, Any] = {**self._static, **floats, **batch}
+        for node, rule in self._steps:
+            made = rule([known[name] if name else None for name in node.inputs], node.attributes)
+            tensors = made if isinstance(made, tuple) else (made,)
+            for name, tensor in zip(node.outputs, tensors):
+                known[name] = tensor if after is None else after(node, name, tensor)
+        return known
+
+
+def is_float(array: np.ndarray) -> bool:
+    """Say whether an array holds floating-point numbers."""
+    return bool(np.issubdtype(array.dtype, np.floating))
+
+
+def widened(tensors: Mapping[str, np.ndarray], precision: str) -> dict[str, np.ndarray]:
+    """Return the floating-point tensors of a mapping in a precision, `float32` or `float64`; others are left out."""
+    return {name: value.astype(precision) for name, value in tensors.items() if is_float(value)}

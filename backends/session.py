@@ -1,0 +1,99 @@
+"""What a target offers to the worker: sessions that train one program.
+
+Each of `on_torch`, `on_tensorflow` and `on_jax` is a package whose `session` module has
+
+* `prepare(threads, device)`: called once, before anything else; sets threads, determinism and the device;
+* `describe()`: a `Platform`;
+* `open_session(program, spec, options)`: a `Session`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from .noise import Noise
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Where a session runs.
+
+    Attributes:
+        device: `cpu` or `cuda`.
+        device_name: The processor's or GPU's name.
+        modules: Version of each imported module that the framework consists of, as the module itself states it.
+        deterministic: Whether the framework promises the same bits for the same run on this device as prepared.
+        deterministic_why: What the promise rests on, or what breaks it.
+        details: Build facts worth keeping, such as the CUDA version a build was made for.
+    """
+
+    device: str
+    device_name: str
+    modules: Mapping[str, str]
+    deterministic: bool
+    deterministic_why: str
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a session computes.
+
+    Attributes:
+        precision: `float32` or `float64`: dtype of parameters, activations, gradients and optimizer state.
+        compile: Whether the framework's compiler is used.
+        noise: Rounding-sized noise to add, in float64 runs that measure sensitivity.
+    """
+
+    precision: str
+    compile: bool
+    noise: Noise | None = None
+
+
+class Session(Protocol):
+    """One training run in progress.
+
+    Attributes:
+        mode: How a step is executed: `eager`, `inductor`, `xla` or `graph`.
+        why: Why the mode is another than the one asked for; empty where it is not.
+    """
+
+    mode: str
+    why: str
+
+    def place(self, batch: Mapping[str, np.ndarray]) -> Any:  # noqa: ANN401 - each framework's own tensors
+        """Put one batch on the device; floating-point inputs are converted to the session's precision."""
+
+    def step(self, placed: Any, rates: np.ndarray) -> tuple[Any, Any]:  # noqa: ANN401 - as place
+        """Make one optimizer update, without waiting for the device.
+
+        Args:
+            placed: A batch from `place`.
+            rates: float64 of shape (3,): learning rate, and AdamW's bias corrections `1 - beta1**t` and `1 - beta2**t`.
+
+        Returns:
+            Loss and global gradient norm (before clipping), both of the parameters before the update, as scalars of the
+            framework.
+        """
+
+    def read(self, scalar: Any) -> float:  # noqa: ANN401 - as place
+        """Wait for a scalar that `step` returned, and return it."""
+
+    def wait(self) -> None:
+        """Wait until every step so far is done."""
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return copies of the current parameters, in the session's precision, by name in the program's order."""
+
+    def reset(self, noise: Noise | None) -> None:
+        """Go back to the program's initial parameters and a zero optimizer state; nothing is compiled again.
+
+        Args:
+            noise: Another draw of noise; a session opened with noise needs one, one opened without must get None.
+        """
