@@ -32,10 +32,13 @@ class Fault:
     Attributes:
         where: The key path, such as `axes.torch[1]`; empty where the fault is the whole input's.
         what: What is wrong and how to mend it, in one sentence.
+        source: The input that holds the fault, where that is another one than the error's own, such as a spec file that
+            a matrix names.
     """
 
     where: str
     what: str
+    source: str = ""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what
@@ -54,7 +57,7 @@ class InputError(StackproofError):
     def __init__(self, source: str, faults: Sequence[Fault]) -> None:
         self.source = source
         self.faults = tuple(faults)
-        super().__init__("\n".join(f"{source}: {fault}" for fault in self.faults))
+        super().__init__("\n".join(f"{fault.source or source}: {fault}" for fault in self.faults))
 
 
 class UnsupportedError(StackproofError):
@@ -75,4 +78,4 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     close = difflib.get_close_matches(given, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"

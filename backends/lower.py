@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
+from .errors import UnsupportedError
 from .registry import find
 
 if TYPE_CHECKING:
@@ -22,14 +23,18 @@ class Lowered:
     Args:
         program: What to compute.
         target: `torch`, `tensorflow` or `jax`; its rules must have been imported.
+        static: What an integer constant becomes; stays a numpy array where left out.
 
     Raises:
         UnsupportedError: An operator has no rule on the target.
     """
 
-    def __init__(self, program: Program, target: str) -> None:
+    def __init__(
+        self, program: Program, target: str, static: Callable[[np.ndarray], Any] = lambda value: value
+    ) -> None:
+        self._target = target
         self._steps = [(node, find(node.op, target)) for node in program.nodes]
-        self._static = {name: value for name, value in program.constants.items() if not is_float(value)}
+        self._static = {name: static(value) for name, value in program.constants.items() if not is_float(value)}
         self._loss = program.loss
 
     def __call__(
@@ -47,11 +52,19 @@ class Lowered:
 
         Returns:
             Every named tensor of the graph; the loss is under `program.loss`.
+
+        Raises:
+            UnsupportedError: A rule refuses a node, or makes fewer outputs than the node names.
         """
         known: dict[str, Any] = {**self._static, **floats, **batch}
         for node, rule in self._steps:
             made = rule([known[name] if name else None for name in node.inputs], node.attributes)
             tensors = made if isinstance(made, tuple) else (made,)
+            if len(tensors) < len(node.outputs):
+                raise UnsupportedError(
+                    f"{node.op} on {self._target} makes {len(tensors)} of its outputs; "
+                    f"{node.outputs[len(tensors)]!r} is one more"
+                )
             for name, tensor in zip(node.outputs, tensors):
                 known[name] = tensor if after is None else after(node, name, tensor)
         return known

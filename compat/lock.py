@@ -30,8 +30,8 @@ class Lock:
         packages: Every distribution of the environment, sorted by name.
         build: Build of the framework that was taken: `cpu`, `cu132`, or `default` where neither its local version nor
             its dependencies tell.
-        build_source: Why that build is named: `local version`, `dependency nvidia-cuda-runtime 13.2.75`
-            or `not stated`.
+        build_source: Why that build is named: `local version`, `dependency nvidia-cuda-runtime 13.2.75`,
+            `package tensorflow-cpu`, `no accelerator plugin` (jax) or `not stated`.
     """
 
     stack: str

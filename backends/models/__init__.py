@@ -1,0 +1,1 @@
+"""Model builders: a spec's model as a program."""

@@ -1,0 +1,74 @@
+"""A small writer of programs: names tensors, draws initial values, collects nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..draws import uniform
+from ..program import Input, Node, Program
+
+if TYPE_CHECKING:
+    from ..program import Attribute
+
+
+class Graph:
+    """A program being written.
+
+    Args:
+        seed: Seed of the initial tensors; each tensor's stream depends on the seed and on its own name only.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._inputs: list[Input] = []
+        self._nodes: list[Node] = []
+        self._parameters: dict[str, np.ndarray] = {}
+        self._constants: dict[str, np.ndarray] = {}
+
+    def input(self, name: str, dtype: str, shape: tuple[int, ...]) -> str:
+        """Declare a tensor that each batch holds."""
+        self._inputs.append(Input(name, dtype, shape))
+        return name
+
+    def uniform(self, name: str, shape: tuple[int, ...], deviation: float) -> str:
+        """Add a float32 parameter, uniform around 0 with that standard deviation."""
+        key = int.from_bytes(hashlib.sha256(f"{self._seed}/{name}".encode()).digest()[:8], "little")
+        bound = deviation * math.sqrt(3.0)
+        drawn = (uniform(key, shape) * 2.0 - 1.0) * bound
+        self._parameters[name] = drawn.astype(np.float32)
+        return name
+
+    def filled(self, name: str, shape: tuple[int, ...], value: float) -> str:
+        """Add a float32 parameter with one value everywhere."""
+        self._parameters[name] = np.full(shape, value, dtype=np.float32)
+        return name
+
+    def constant(self, name: str, value: np.ndarray) -> str:
+        """Add a constant tensor."""
+        self._constants[name] = value
+        return name
+
+    def integers(self, name: str, *values: int) -> str:
+        """Add a one-dimensional int64 constant, such as a shape or axes."""
+        return self.constant(name, np.array(values, dtype=np.int64))
+
+    def add(self, op: str, inputs: tuple[str, ...], output: str, **attributes: Attribute) -> str:
+        """Append an operator with one output, and return the output's name."""
+        self._nodes.append(Node(op, inputs, (output,), attributes))
+        return output
+
+    def finish(self, name: str, loss: str, outputs: tuple[str, ...]) -> Program:
+        """Return the program."""
+        return Program(
+            name=name,
+            inputs=tuple(self._inputs),
+            nodes=tuple(self._nodes),
+            loss=loss,
+            parameters=self._parameters,
+            constants=self._constants,
+            outputs=outputs,
+        )

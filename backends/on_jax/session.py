@@ -1,0 +1,192 @@
+"""Training sessions on JAX."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib
+import numpy as np
+
+from ..errors import StackproofError, UnsupportedError
+from ..lower import Lowered, is_float, widened
+from ..noise import EXACT_OPERATORS
+from ..processor import processor_name
+from ..session import Options, Platform
+from . import gates, rules
+from .optimizer import clipped, global_norm, state_names, update
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jax import Array
+
+    from ..noise import Noise
+    from ..program import Node, Program
+    from ..spec import Spec
+
+    Tensors = dict[str, Array]
+
+__all__ = ["JaxSession", "describe", "open_session", "prepare", "rules"]
+
+
+def prepare(threads: int, device: str) -> None:
+    """Set threads, determinism and the device of this process; XLA reads all of it when it first computes.
+
+    Args:
+        threads: CPU threads.
+        device: `auto`, `cpu` or `cuda`.
+
+    Raises:
+        UnsupportedError: `cuda` was asked for and JAX sees no GPU.
+    """
+    flags = ["--xla_gpu_deterministic_ops=true"]
+    if threads == 1:
+        flags.append("--xla_cpu_multi_thread_eigen=false")
+    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *flags]).strip()
+    os.environ["NPROC"] = os.environ["PJRT_NPROC"] = str(threads)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if device == "cpu":
+        jax.config.update("jax_platforms", "cpu")
+    elif jax.default_backend() == "gpu":
+        # A GPU would otherwise round the factors of float32 products to 10 bits (TensorFloat-32).
+        jax.config.update("jax_default_matmul_precision", "highest")
+    elif device == "cuda":
+        raise UnsupportedError(
+            f"JAX {jax.__version__} sees no GPU: check the driver, install jax[cuda13], or set run.device to cpu"
+        )
+
+
+def describe() -> Platform:
+    """Say where sessions run."""
+    device = jax.devices()[0]
+    on_gpu = device.platform == "gpu"
+    return Platform(
+        device="cuda" if on_gpu else "cpu",
+        device_name=device.device_kind if on_gpu else processor_name(),
+        modules={"jax": jax.__version__, "jaxlib": jaxlib.__version__},
+        deterministic=True,
+        deterministic_why="XLA with --xla_gpu_deterministic_ops"
+        if on_gpu
+        else "XLA for the CPU adds in a fixed order, given the same build, processor and thread count",
+        details={"platform_version": device.client.platform_version, "xla_flags": os.environ.get("XLA_FLAGS", "")},
+    )
+
+
+def open_session(program: Program, spec: Spec, options: Options) -> JaxSession:
+    """Open a session at the program's initial parameters.
+
+    Raises:
+        UnsupportedError: The program needs an operator that has no rule here.
+    """
+    return JaxSession(program, spec, options)
+
+
+class JaxSession:
+    """One training run on JAX; see `backends.session.Session`.
+
+    JAX has 64-bit numbers only inside the calls of a float64 session: outside, it is as users run it.
+    """
+
+    def __init__(self, program: Program, spec: Spec, options: Options) -> None:
+        self._program, self._spec, self._options = program, spec, options
+        self._dtype = np.dtype(options.precision)
+        self._forward = Lowered(program, "jax")
+        self.mode, self.why = ("xla" if options.compile else "eager"), ""
+        self._advance = jax.jit(self._step, donate_argnums=(0, 1)) if options.compile else self._step
+        with self._width():
+            self._tables = self._placed(program.constants)
+        self._shapes = {} if options.noise is None else self._noise_shapes()
+        self.reset(options.noise)
+
+    def _width(self) -> Any:  # noqa: ANN401 - a context
+        return gates.wide_numbers(self._dtype == np.float64)
+
+    def _placed(self, arrays: Mapping[str, np.ndarray]) -> Tensors:
+        wide = widened(arrays, self._options.precision)
+        return {name: jax.device_put(value, jax.devices()[0]) for name, value in wide.items()}
+
+    def _noise_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every tensor that is computed with rounding, by the name its noise goes by."""
+        shapes = {f"update/{name}": value.shape for name, value in self._program.parameters.items()}
+
+        def record(node: Node, name: str, tensor: Array) -> Array:
+            if node.op not in EXACT_OPERATORS and jnp.issubdtype(tensor.dtype, jnp.floating):
+                shapes[name] = tensor.shape
+            return tensor
+
+        inputs = {entry.name: np.zeros(entry.shape, entry.dtype) for entry in self._program.inputs}
+        floats = widened({**self._program.constants, **self._program.parameters}, self._options.precision)
+        with self._width():
+            jax.eval_shape(lambda known, batch: self._forward(known, batch, record), floats, self.place(inputs))
+        return shapes
+
+    def reset(self, noise: Noise | None) -> None:
+        """Go back to the initial parameters; see `backends.session.Session`.
+
+        Raises:
+            StackproofError: Noise for a session that was opened without it, or none for one opened with it.
+        """
+        if (noise is None) != (self._options.noise is None):
+            raise StackproofError("a session keeps to how it was opened, with noise or without: open another")
+        with self._width():
+            self._parameters = self._placed(self._program.parameters)
+            zeros = {name: np.zeros_like(value) for name, value in self._program.parameters.items()}
+            self._state = {name: self._placed(zeros) for name in state_names(self._spec.optimizer)}
+            drawn = {} if noise is None else {name: noise.factors(name, shape) for name, shape in self._shapes.items()}
+            self._factors = self._placed(drawn)
+
+    def place(self, batch: Mapping[str, np.ndarray]) -> Tensors:
+        """Put one batch on the device; integers as int32."""
+        with self._width():
+            return {name: jax.device_put(self._narrowed(value), jax.devices()[0]) for name, value in batch.items()}
+
+    def _narrowed(self, value: np.ndarray) -> np.ndarray:
+        if is_float(value):
+            return value.astype(self._dtype)
+        return value.astype(np.int32) if np.issubdtype(value.dtype, np.integer) else value
+
+    def step(self, placed: Tensors, rates: np.ndarray) -> tuple[Array, Array]:
+        """Make one optimizer update."""
+        with self._width():
+            self._parameters, self._state, loss, norm = self._advance(
+                self._parameters, self._state, self._tables, self._factors, placed, jnp.asarray(rates, self._dtype)
+            )
+        return loss, norm
+
+    def _step(
+        self,
+        parameters: Tensors,
+        state: dict[str, Tensors],
+        tables: Tensors,
+        factors: Tensors,
+        batch: Tensors,
+        rates: Array,
+    ) -> tuple[Tensors, dict[str, Tensors], Array, Array]:
+        def perturbed(_node: Node, name: str, tensor: Array) -> Array:
+            return tensor * factors[name] if name in factors else tensor
+
+        def loss_of(moving: Tensors) -> Array:
+            return self._forward({**tables, **moving}, batch, perturbed if factors else None)[self._program.loss]
+
+        loss, gradients = jax.value_and_grad(loss_of)(parameters)
+        norm = global_norm(gradients)
+        gradients = clipped(gradients, norm, self._spec.train.clip_norm)
+        updated, state = update(self._spec.optimizer, parameters, gradients, state, rates)
+        if factors:
+            updated = {name: value * factors[f"update/{name}"] for name, value in updated.items()}
+        return updated, state, loss, norm
+
+    def read(self, scalar: Array) -> float:
+        """Wait for a scalar, and return it."""
+        return float(scalar)
+
+    def wait(self) -> None:
+        """Wait until every step so far is done."""
+        jax.block_until_ready(self._parameters)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return copies of the current parameters."""
+        return {name: np.array(self._parameters[name]) for name in self._program.parameters}

@@ -1,0 +1,67 @@
+"""The command line. Importing it loads nothing heavy: each command brings what it needs when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from ...compat.errors import StackproofError, StoppedError
+from .parser import make_parser
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+_INTERRUPTED = StoppedError.exit_code
+_OUTSIDE = StackproofError.exit_code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: Words of the command line; those of the process if not given.
+
+    Returns:
+        The exit code: 0 holds, 1 the answer is no, 2 the input or usage is wrong, 3 something outside failed,
+        4 interrupted.
+    """
+    options = make_parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return _call(options)
+    except KeyboardInterrupt:
+        _say(options, "interrupted; what was finished is kept, and certify --resume goes on from there")
+        return _INTERRUPTED
+    except StackproofError as error:
+        _say(options, str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read the output has gone; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - no traceback reaches a user
+        _say(options, f"this is a fault of stackproof itself: {type(error).__name__}: {error}\n--debug shows where")
+        return _OUTSIDE
+
+
+def _call(options: argparse.Namespace) -> int:
+    module = importlib.import_module(f".{options.command}", __package__)
+    code: int = module.run(options)
+    sys.stdout.flush()
+    return code
+
+
+def _say(options: argparse.Namespace, text: str) -> None:
+    if options.debug:
+        traceback.print_exc()
+    first, *rest = text.splitlines() or [""]
+    sys.stderr.write("\n".join([f"stackproof: {first}", *(f"  {line}" for line in rest), ""]))
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,129 @@
+"""The words of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ... import __version__
+
+_CODES = (
+    "exit codes: 0 holds; 1 the answer is no (incompatible, regressed, incorrect, broken); 2 the input or usage is "
+    "wrong; 3 something outside failed (package index, disk, network); 4 interrupted, --resume goes on"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser without abbreviations, so that new options never change what old scripts mean."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - argparse's own
+        super().__init__(**{"allow_abbrev": False, **settings})
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = _Parser(
+        prog="stackproof",
+        description="Know that a training stack works before it costs a cluster-week.",
+        epilog=_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"stackproof {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (_add_certify, _add_plan, _add_train, _add_compare, _add_report):
+        add(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, text: str, detail: str = "") -> argparse.ArgumentParser:  # noqa: ANN401 - argparse
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}. {detail}".strip(), epilog=_CODES
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--verbose", action="store_true", help="show every stage as a line")
+    parser.add_argument("--debug", action="store_true", help="show the trace of an error")
+    return parser
+
+
+def _add_certify(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    parser = _command(
+        commands,
+        "certify",
+        "take every cell of a matrix all the way to its verdict",
+        "Expands, locks, builds, runs and judges; writes reports and certificates. "
+        "What did not change is not done again.",
+    )
+    parser.add_argument("matrix", metavar="MATRIX.toml", type=Path)
+    _add_out(parser)
+    parser.add_argument(
+        "--cell", metavar="GLOB", default="", help="only cells whose id matches, such as 'torch*-gpt_tiny'"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with the interrupted run of the output folder")
+    parser.add_argument("--fresh", action="store_true", help="do everything again, whatever the store has")
+    parser.add_argument("--jobs", metavar="N", type=_positive, help="workers at once (default: cores / run.threads)")
+
+
+def _add_plan(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    parser = _command(
+        commands, "plan", "show what certify would do: cells, baselines, what is reused, what it may cost"
+    )
+    parser.add_argument("matrix", metavar="MATRIX.toml", type=Path)
+    _add_out(parser)
+    parser.add_argument("--cell", metavar="GLOB", default="", help="only cells whose id matches")
+
+
+def _add_train(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    parser = _command(commands, "train", "run one spec on one framework")
+    parser.add_argument("spec", metavar="SPEC.toml", type=Path)
+    parser.add_argument(
+        "--backend", required=True, metavar="NAME", help="torch, tensorflow or jax; or with a version: torch==2.13.0"
+    )
+    _add_set(parser)
+    parser.add_argument(
+        "--env", metavar="VENV", type=Path, help="a venv of your own instead of one made for the backend"
+    )
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--threads", metavar="N", type=_positive, default=1, help="CPU threads (default: 1)")
+
+
+def _add_compare(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    parser = _command(commands, "compare", "run the same spec on several frameworks and hold them against each other")
+    parser.add_argument("spec", metavar="SPEC.toml", type=Path)
+    parser.add_argument(
+        "--backends", metavar="NAMES", default="torch,tensorflow,jax", help="comma-separated (default: %(default)s)"
+    )
+    _add_set(parser)
+    parser.add_argument("--fresh", action="store_true", help="run again, whatever was run before")
+
+
+def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    parser = _command(commands, "report", "show a certified matrix, and write its reports again")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the output folder of certify")
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="output folder and store (default: stackproof-out/<matrix name>)"
+    )
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        dest="settings",
+        action="append",
+        default=[],
+        help="change a key of the spec, such as train.compile=false; may be given again",
+    )
+
+
+def _positive(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return value

@@ -1,0 +1,41 @@
+"""`stackproof report`: show a certified matrix again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ...compat.errors import Fault, InputError
+from ..report.write import write_reports
+from .certify import exit_code, show
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write a folder's reports again from its report.json, and show them."""
+    report = read_report(options.folder)
+    write_reports(report, options.folder)
+    show(report, options.folder, as_json=options.json)
+    return exit_code(report)
+
+
+def read_report(folder: Path) -> dict[str, Any]:
+    """Read the report that certify left in a folder.
+
+    Raises:
+        InputError: There is none, or it is not one that this version reads.
+    """
+    path = folder / "report.json"
+    try:
+        report = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        mend = "certify leaves one when it comes to its end; an interrupted run goes on with certify --resume"
+        raise InputError(str(folder), [Fault("", f"has no report.json: {mend}")]) from error
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), [Fault("", f"cannot be read as JSON: {error}; certify writes it anew")]) from error
+    if not isinstance(report, dict) or report.get("schema_version") != 1 or not isinstance(report.get("cells"), list):
+        raise InputError(str(path), [Fault("", "is no report that this version reads; certify writes it anew")])
+    return report

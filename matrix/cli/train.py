@@ -1,0 +1,25 @@
+"""`stackproof train`: one spec on one framework."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ..report.training import show_training
+from ..report.write import render_json
+from ..spec_file import load_spec
+from ..training import Run, train
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train a spec and show its trajectory."""
+    spec = load_spec(options.spec, options.settings)
+    made = train(Run(spec, options.backend, options.env, options.device, options.threads))
+    if options.json:
+        sys.stdout.write(render_json(made))
+    else:
+        show_training(made, sys.stdout)
+    return 0

@@ -1,0 +1,122 @@
+"""From a matrix to its cells."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from ..compat.cell import FRAMEWORK_PACKAGES, Cell, Stack
+from ..compat.errors import Fault, InputError
+from .stack_lists import meets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .config import Matrix
+
+
+def expand(matrix: Matrix) -> list[Cell]:
+    """Return the cells of a matrix.
+
+    The order is stable: frameworks in axis order, each version with all combinations of the other axes (the last axis
+    fastest), then the included stacks; for each stack, the specs in file order.
+
+    Raises:
+        InputError: An included stack is there already, or every cell is excluded.
+    """
+    stacks = [*_axes_stacks(matrix), *matrix.include]
+    _check_includes(matrix, stacks)
+    cells = [
+        Cell(stack, spec.name)
+        for stack in stacks
+        for spec in matrix.specs
+        if not any(meets(stack, spec.name, condition) for condition in matrix.exclude)
+    ]
+    if not cells:
+        raise InputError(matrix.source, [Fault("exclude", "drops every cell: remove a condition, or make it narrower")])
+    _check_ids(matrix, cells)
+    return cells
+
+
+def baseline_of(matrix: Matrix, cell: Cell) -> Cell | None:
+    """Return the cell that a cell's speed is compared with.
+
+    Args:
+        matrix: The matrix that the cell comes from.
+        cell: One of its cells.
+
+    Returns:
+        The cell of the same spec with the baseline version of the same package and the same other components: the cell
+        itself where it is one. For an included stack that has no such partner, the first one with the baseline version
+        on the matrix' first Python. None where there is no such cell.
+    """
+    version = matrix.baseline.get(cell.stack.package)
+    partners = [
+        other
+        for other in expand(matrix)
+        if (other.spec, other.stack.package, other.stack.version) == (cell.spec, cell.stack.package, version)
+    ]
+    alike = [other for other in partners if _others(other.stack) == _others(cell.stack)]
+    if not alike and cell.stack in matrix.include:
+        alike = [other for other in partners if other.stack.python == matrix.axes["python"][0]]
+    return alike[0] if alike else None
+
+
+def select(cells: Sequence[Cell], glob: str) -> list[Cell]:
+    """Return the cells whose id matches a glob, such as `torch2.15*` or `*-gpt_tiny`.
+
+    Raises:
+        InputError: None does; the message lists the ids that come close.
+    """
+    chosen = [cell for cell in cells if fnmatchcase(cell.id, glob)]
+    if not chosen:
+        ids = [cell.id for cell in cells]
+        close = difflib.get_close_matches(re.sub(r"[*?]+", "", glob), ids, n=3, cutoff=0.4) or ids[:3]
+        raise InputError(f"--cell {glob}", [Fault("", f"matches no cell; cells with ids like it: {', '.join(close)}")])
+    return chosen
+
+
+def _axes_stacks(matrix: Matrix) -> Iterator[Stack]:
+    others = [(key, values) for key, values in matrix.axes.items() if key not in FRAMEWORK_PACKAGES]
+    names = [key for key, _ in others]
+    for package, versions in matrix.axes.items():
+        if package in FRAMEWORK_PACKAGES:
+            for version, *rest in product(versions, *(values for _, values in others)):
+                pins = dict(zip(names, rest, strict=True))
+                python = pins.pop("python")
+                yield Stack(package, version, python, tuple(sorted(pins.items())))
+
+
+def _check_includes(matrix: Matrix, stacks: list[Stack]) -> None:
+    first = len(stacks) - len(matrix.include)
+    seen = {_identity(stack) for stack in stacks[:first]}
+    faults = []
+    for index, stack in enumerate(matrix.include):
+        if _identity(stack) in seen:
+            faults.append(Fault(f"include[{index}]", f"the stack {stack.id} is in the matrix already: remove it"))
+        seen.add(_identity(stack))
+    if faults:
+        raise InputError(matrix.source, faults)
+
+
+def _identity(stack: Stack) -> tuple[object, ...]:
+    pins = ((name, Version(version)) for name, version in stack.packages)
+    return stack.package, Version(stack.version), stack.python, *pins
+
+
+def _check_ids(matrix: Matrix, cells: list[Cell]) -> None:
+    """Refuse names that together read like those of another cell, such as a spec named `numpy2.2.6-gpt`."""
+    same = [name for name, count in Counter(cell.id for cell in cells).items() if count > 1]
+    if same:
+        what = f"two cells have the id {same[0]}: give a spec another `name`"
+        raise InputError(matrix.source, [Fault("specs", what)])
+
+
+def _others(stack: Stack) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return stack.python, stack.packages

@@ -1,0 +1,124 @@
+"""The judgement of one cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .checks import (
+    check_determinism,
+    check_reference,
+    check_start,
+    check_throughput,
+    check_trajectory,
+    check_versions,
+)
+from .evidence import QUANTITIES, read_track
+from .verdict import find_verdict
+
+if TYPE_CHECKING:
+    from ...compat.verdict import Check, Level, Throughput, Verdict
+    from ..records import CellRecord
+    from .checks import Standard
+    from .evidence import Tracks
+    from .spec import SpecJudge
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of a cell.
+
+    Attributes:
+        verdict: The word.
+        level: How far it was really taken.
+        reasons: Why it is not certified; empty where it is.
+        checks: Everything that was looked at.
+        throughput: Its speed against the baseline.
+        mode: How its steps were executed; None where it did not run.
+        mode_why: Why the mode is another than the one asked for.
+        curves: Its trajectory beside the reference and what is allowed.
+    """
+
+    verdict: Verdict
+    level: Level
+    reasons: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
+    throughput: Throughput | None = None
+    mode: str | None = None
+    mode_why: str = ""
+    curves: dict[str, Any] | None = None
+
+
+def judge_cell(record: CellRecord, judge: SpecJudge, minimum_ratio: float) -> Judgement:
+    """Judge a cell.
+
+    Args:
+        record: What was made for it.
+        judge: What its spec's cells are held against.
+        minimum_ratio: Speed ratio below which its whole interval must lie to be `regressed`.
+    """
+    failure = record.failure
+    tracks = judge.tracks.get(record.cell.id)
+    if failure is not None and (tracks is None or not failure.outside):
+        return Judgement("untested" if failure.outside else "broken", _level(record), (failure.reason,))
+    if tracks is None or judge.standard is None:
+        return Judgement("untested", _level(record), ("it was not run",))
+    return _judge_tracks(record, judge, tracks, minimum_ratio)
+
+
+def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_ratio: float) -> Judgement:
+    standard, document = judge.standard, record.run.value
+    if standard is None or document is None or record.lock.value is None:
+        raise AssertionError("a cell with tracks has a lock, a document and a standard")
+    trajectory, departure = check_trajectory(tracks, standard)
+    checks = [trajectory, check_reference(tracks, standard.reference)]
+    measured = record.measured.value
+    if measured is not None and measured.repeat is not None:
+        checks.append(check_determinism(tracks, read_track(measured.repeat, judge.blob), document))
+    checks.append(check_versions(record.lock.value, document))
+    if wrong_start := check_start(tracks, judge.start):
+        checks.append(wrong_start)
+    throughput = measured.throughput if measured else None
+    checks.append(check_throughput(throughput, minimum_ratio, _why_no_ratio(record)))
+    verdict, reasons = find_verdict(checks, departure)
+    return Judgement(
+        verdict=verdict,
+        level=_level(record),
+        reasons=tuple(reasons),
+        checks=tuple(checks),
+        throughput=throughput,
+        mode=tracks.measured.mode,
+        mode_why=tracks.measured.why,
+        curves=_curves(tracks, standard),
+    )
+
+
+def _why_no_ratio(record: CellRecord) -> str:
+    if record.baseline == record.cell.id:
+        return "this is the baseline that others are held against"
+    if record.measured.failure is not None:
+        return record.measured.failure.reason
+    if record.measured.value is None:
+        return "speed was not measured"
+    return "there is no baseline to hold it against"
+
+
+def _level(record: CellRecord) -> Level:
+    if record.run.value is not None:
+        return "trained-gpu" if record.run.value["platform"]["device"] == "cuda" else "trained-cpu"
+    return "resolved" if record.lock.value is not None else "declared"
+
+
+def _curves(tracks: Tracks, standard: Standard) -> dict[str, Any]:
+    curves: dict[str, Any] = {}
+    for name in QUANTITIES:
+        curves[name] = _numbers(tracks.measured.scalars[name])
+        curves[f"reference_{name}"] = _numbers(standard.reference.scalars[name])
+        curves[f"{name}_allowed"] = _numbers(standard.envelope.scalars[name])
+    return curves
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]

@@ -1,0 +1,131 @@
+"""The reference: what the frameworks agree on in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from .evidence import QUANTITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .evidence import Track
+
+# Largest relative difference between float64 runs of one spec that counts as agreement.
+AGREEMENT: Final = 1e-9
+# With fewer votes than this, no framework can be outvoted.
+_MAJORITY: Final = 3
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The consensus of one spec.
+
+    Attributes:
+        frameworks: Who forms it.
+        scalars: float64 of shape (steps,) by quantity.
+        parameters: Final parameters by name.
+        apart: Frameworks that stand apart from it, each with where it first does.
+        agreement: Largest relative difference of those who form it.
+        why: How it came about, in a sentence.
+    """
+
+    frameworks: tuple[str, ...]
+    scalars: Mapping[str, np.ndarray]
+    parameters: Mapping[str, np.ndarray]
+    apart: Mapping[str, str]
+    agreement: float
+    why: str
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether there is a consensus at all."""
+        return bool(self.frameworks)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """The largest relative difference of a track to the reference, and where it first exceeds the agreement."""
+
+    largest: float
+    first: str
+
+
+def find_reference(votes: Mapping[str, Track]) -> Reference:
+    """Find what the frameworks agree on.
+
+    Each framework has one vote. The consensus is the element-wise median of the votes; a framework further from it than
+    `AGREEMENT` stands apart. If fewer than two of several agree, there is no consensus.
+
+    Args:
+        votes: A float64 track by framework; at least one.
+    """
+    scalars, parameters = _median(list(votes.values()))
+    distances = {name: distance(track, scalars, parameters) for name, track in votes.items()}
+    apart = {name: away.first for name, away in distances.items() if not away.largest <= AGREEMENT}
+    members = tuple(sorted(name for name in votes if name not in apart))
+    if len(votes) > 1 and (len(votes) < _MAJORITY or len(members) == 1) and apart:
+        members, apart = (), {name: away.first for name, away in distances.items()}
+    agreement = max((distances[name].largest for name in members), default=float("nan"))
+    return Reference(members, scalars, parameters, apart, agreement, _explain(votes, members, apart))
+
+
+def distance(
+    track: Track, scalars: Mapping[str, np.ndarray], parameters: Mapping[str, np.ndarray], allowed: float = AGREEMENT
+) -> Distance:
+    """Return how far a track is from a reference, relatively.
+
+    A scalar's difference is relative to the reference's value. A parameter tensor's difference is the Euclidean norm
+    of the difference, relative to the larger of the tensor's own norm and the norm that a tensor of its size has on
+    average.
+    """
+    largest, first = 0.0, ""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = {name: np.abs(track.scalars[name] - scalars[name]) / np.abs(scalars[name]) for name in QUANTITIES}
+    for step in range(track.steps):
+        for name in QUANTITIES:
+            value = float(relative[name][step])
+            value = 0.0 if track.scalars[name][step] == scalars[name][step] else value
+            largest = _larger(largest, value)
+            first = first or ("" if value <= allowed else f"{name} at step {step + 1} ({value:.1e} relative)")
+    for name, value in parameter_distances(track.parameters, parameters).items():
+        largest = _larger(largest, value)
+        first = first or ("" if value <= allowed else f"final parameter {name} ({value:.1e} relative)")
+    return Distance(largest, first)
+
+
+def parameter_distances(mine: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Return each tensor's relative distance to the reference; see `distance`."""
+    count = sum(value.size for value in reference.values())
+    typical = np.sqrt(sum(float(np.sum(value**2)) for value in reference.values()) / count)
+    found = {}
+    for name, value in reference.items():
+        scale = max(float(np.linalg.norm(value)), typical * np.sqrt(value.size))
+        away = float(np.linalg.norm(mine[name] - value))
+        found[name] = away / scale if scale else away
+    return found
+
+
+def _larger(left: float, right: float) -> float:
+    """Return the larger value, nan if either is."""
+    return float(np.maximum(left, right))
+
+
+def _median(tracks: Sequence[Track]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    scalars = {name: np.median([track.scalars[name] for track in tracks], axis=0) for name in QUANTITIES}
+    names = tracks[0].parameters
+    return scalars, {name: np.median([track.parameters[name] for track in tracks], axis=0) for name in names}
+
+
+def _explain(votes: Mapping[str, Track], members: tuple[str, ...], apart: Mapping[str, str]) -> str:
+    if len(votes) == 1:
+        return f"{members[0] if members else next(iter(votes))} alone: no second framework to agree with"
+    if not members:
+        where = next((text for text in apart.values() if text), "")
+        return f"{' and '.join(sorted(votes))} disagree in float64, first in {where}; nothing says which one is right"
+    if apart:
+        return "; ".join(f"{name} stands apart, first in {where}" for name, where in sorted(apart.items()))
+    return f"{', '.join(members)} agree in float64"

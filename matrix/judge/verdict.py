@@ -1,0 +1,37 @@
+"""From a cell's checks to its verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .envelope import DRIFT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...compat.verdict import Check, Verdict
+    from .envelope import Departure
+
+
+def find_verdict(checks: Sequence[Check], departure: Departure | None) -> tuple[Verdict, list[str]]:
+    """Return the verdict of a cell that ran, with its reasons.
+
+    The gravest failure decides: wrong numbers before drift, drift before speed. A process that loaded other versions
+    than the locked ones showed nothing about the lock, so its cell is `broken`.
+
+    Args:
+        checks: Every check of the cell.
+        departure: Where the measured run left the envelope.
+    """
+    failed = {check.name: check for check in checks if check.outcome == "fail"}
+    reasons = [check.why for check in failed.values()]
+    if "versions" in failed:
+        return "broken", reasons
+    if "start" in failed or "reference" in failed or "determinism" in failed:
+        return "incorrect", reasons
+    if "trajectory" in failed:
+        drifted = departure is not None and departure.excess <= DRIFT
+        return "drifted" if drifted else "incorrect", reasons
+    if "throughput" in failed:
+        return "regressed", reasons
+    return "certified", reasons

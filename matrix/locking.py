@@ -1,0 +1,85 @@
+"""The stages from a stack to its environment: lock, build."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from ..compat.errors import OutsideError, UnsolvableError
+from ..compat.lock import Lock
+from ..containers.interpreter import find_python
+from ..containers.resolve import resolve
+from ..containers.venv import build_venv
+from .jobs import lock_key
+from .records import Failure, Made
+
+if TYPE_CHECKING:
+    from ..compat.cell import Stack
+    from ..compat.errors import StackproofError
+    from ..containers.interpreter import Interpreter
+    from ..containers.venv import Environment
+    from .site import Site
+
+
+def lock_stack(site: Site, stack: Stack) -> Made[Lock]:
+    """Resolve a stack, or find the lock that it resolved to before."""
+    start = time.monotonic()
+    site.reporter.start("resolve", stack.id)
+    try:
+        interpreter = find_python(stack.python, site.cancel)
+        made = _find_lock(site, stack, interpreter) or _make_lock(site, stack, interpreter)
+    except (UnsolvableError, OutsideError) as error:
+        site.reporter.fail("resolve", stack.id, str(error))
+        return Made(failure=describe_failure(error), seconds=time.monotonic() - start)
+    site.reporter.finish("resolve", stack.id, made.seconds, reused=made.reused)
+    return made
+
+
+def find_lock(site: Site, stack: Stack) -> Lock | None:
+    """Return the lock that a stack resolved to before, or None.
+
+    Raises:
+        UnsolvableError: There is no such Python.
+        OutsideError: The store cannot be read.
+    """
+    found = _find_lock(site, stack, find_python(stack.python, site.cancel))
+    return found.value if found else None
+
+
+def make_environment(site: Site, stack: Stack, lock: Lock) -> Made[Environment]:
+    """Make a lock real as a venv, or find it made."""
+    start = time.monotonic()
+    site.reporter.start("build", stack.id)
+    try:
+        environment = build_venv(lock, find_python(stack.python, site.cancel), cancel=site.cancel)
+    except (UnsolvableError, OutsideError) as error:
+        site.reporter.fail("build", stack.id, str(error))
+        return Made(failure=describe_failure(error), seconds=time.monotonic() - start)
+    seconds = time.monotonic() - start
+    site.reporter.finish("build", stack.id, seconds, reused=environment.reused)
+    return Made(environment, seconds=0.0 if environment.reused else seconds, reused=environment.reused)
+
+
+def describe_failure(error: StackproofError) -> Failure:
+    """Return an error as the reason for which a stage made nothing."""
+    outside = isinstance(error, OutsideError)
+    lines = str(error).splitlines()
+    return Failure("outside" if outside else "unsolvable", lines[0], tuple(lines[1:]), outside=outside)
+
+
+def _key(site: Site, stack: Stack, interpreter: Interpreter) -> str:
+    return lock_key(stack, interpreter.version, interpreter.platform, site.run.torch_backend, os.environ)
+
+
+def _find_lock(site: Site, stack: Stack, interpreter: Interpreter) -> Made[Lock] | None:
+    stored = None if site.fresh else site.store.get("lock", _key(site, stack, interpreter))
+    return Made(Lock.from_dict(stored), reused=True) if stored else None
+
+
+def _make_lock(site: Site, stack: Stack, interpreter: Interpreter) -> Made[Lock]:
+    start = time.monotonic()
+    lock = resolve(stack, interpreter, site.run.torch_backend, site.cancel)
+    seconds = time.monotonic() - start
+    evidence = site.store.put("lock", _key(site, stack, interpreter), stack.id, lock.to_dict(), seconds)
+    return Made(lock, seconds=seconds, evidence=evidence)

@@ -1,0 +1,87 @@
+"""The whole way, on one screen: cells are expanded, locked, built, run, measured, judged, certified and reported.
+
+Each stage takes what the last one made, and is skipped where the store has what it would make. Environments are made
+while cells of other stacks run; measurements run alone, after everything else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .assemble import Certified, assemble
+from .certificate import write_certificates, write_locks
+from .expand import baseline_of, expand, select
+from .lanes import run_lanes
+from .measure_all import measure_all
+from .report.write import write_reports
+from .resume import begin, complete
+from .running import work_folder
+from .site import Settings, open_site
+from .store import Store, sole_use
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from .config import Matrix
+    from .records import CellRecord
+    from .site import Site
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be certified, and how.
+
+    Attributes:
+        matrix: The matrix.
+        folder: The output folder.
+        cells: Pattern of cell ids; empty for all.
+        resume: Whether to go on with an interrupted run, and to refuse where there is none.
+        settings: Progress, parallelism and reuse.
+    """
+
+    matrix: Matrix
+    folder: Path
+    cells: str = ""
+    resume: bool = False
+    settings: Settings = field(default_factory=Settings)
+
+
+def certify(request: Request) -> dict[str, Any]:
+    """Take every cell of a matrix all the way, and write reports and certificates.
+
+    Returns:
+        The report's tables.
+
+    Raises:
+        InputError: The matrix has no such cells, or there is nothing to resume.
+        OutsideError: The output folder cannot be used, or another process uses it.
+        StoppedError: Interrupted; what was finished is kept.
+    """
+    start, folder = time.monotonic(), request.folder.absolute()
+    matrix = request.matrix
+    cells = select(expand(matrix), request.cells) if request.cells else expand(matrix)
+    with sole_use(folder), Store(folder) as store:
+        begin(folder, matrix, resume=request.resume)
+        site = open_site(folder, store, matrix, request.settings)
+        baselines = {cell: baseline_of(matrix, cell) for cell in cells}
+        with site.reporter:
+            site.reporter.plan(2 * len({cell.stack for cell in cells}) + 2 * len(cells))
+            records = measure_all(site, run_lanes(site, cells, baselines))
+        report = assemble(Certified(matrix, site, records, time.monotonic() - start))
+        write_locks(folder, records)
+        write_certificates(site, report)
+        write_reports(report, folder)
+        complete(folder)
+        _tidy(site, records)
+    return report
+
+
+def _tidy(site: Site, records: Sequence[CellRecord]) -> None:
+    """Remove the working files of cells that went all the way; those of the others are kept to be looked at."""
+    for record in records:
+        if record.failure is None:
+            shutil.rmtree(work_folder(site, record.cell), ignore_errors=True)

@@ -1,0 +1,111 @@
+"""What certify would do, found out without doing it: cells, baselines, what is reused, and what the rest may cost."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..compat.cell import FRAMEWORK_PACKAGES
+from .expand import baseline_of, expand, select
+from .locking import find_lock
+from .running import find_run
+from .site import Settings, open_site
+from .store import DATABASE, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..compat.cell import Cell
+    from .config import Matrix
+    from .site import Site
+
+SCHEMA_VERSION = 1
+_STAGES = ("lock", "run", "measure")
+
+
+def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
+    """Say what certify would do with a matrix in a folder; nothing is resolved, built or run.
+
+    Args:
+        matrix: The matrix.
+        folder: The output folder; it need not exist.
+        pattern: Pattern of cell ids; empty for all.
+
+    Returns:
+        JSON-ready tables. Each cell says whether its lock and its run are reused, and what it may cost in seconds, from
+        the times of the same framework's stages in the folder's store; None where the store has none.
+
+    Raises:
+        InputError: No cell matches.
+        OutsideError: The store cannot be read.
+    """
+    cells = select(expand(matrix), pattern) if pattern else expand(matrix)
+    with contextlib.ExitStack() as stack:
+        home = folder if (folder / DATABASE).exists() else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        site = open_site(home, stack.enter_context(Store(home)), matrix, Settings())
+        times = _times(home)
+        entries = [_entry(site, matrix, cell, times) for cell in cells]
+    known = [entry["estimated_seconds"] for entry in entries if entry["estimated_seconds"] is not None]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "matrix": matrix.name,
+        "folder": str(folder),
+        "cells": entries,
+        "excluded": [dict(condition) for condition in matrix.exclude],
+        "totals": {
+            "cells": len(entries),
+            "runs_reused": sum(entry["run"] == "reused" for entry in entries),
+            "estimated_seconds": round(sum(known), 1) if len(known) == len(entries) else None,
+        },
+    }
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Mean seconds by (stage, framework)."""
+
+    known: Mapping[tuple[str, str], float]
+
+    def cost(self, framework: str, stages: list[str]) -> float | None:
+        taken = [self.known.get((stage, framework)) for stage in stages]
+        return None if None in taken else sum(seconds for seconds in taken if seconds is not None)
+
+
+def _entry(site: Site, matrix: Matrix, cell: Cell, times: _Times) -> dict[str, Any]:
+    baseline = baseline_of(matrix, cell)
+    lock = find_lock(site, cell.stack)
+    found = find_run(site, cell, lock) if lock else None
+    stages = [*([] if lock else ["lock"]), *([] if found else ["run", "measure"])]
+    return {
+        "id": cell.id,
+        "spec": cell.spec,
+        "baseline": baseline.id if baseline else None,
+        "requirements": list(cell.stack.requirements),
+        "lock": "reused" if lock else "to be resolved",
+        "build": lock.build if lock else None,
+        "run": "reused" if found else "to be made",
+        "estimated_seconds": _rounded(times.cost(cell.stack.framework, stages)),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _times(folder: Path) -> _Times:
+    """Read from a store what each framework's stages took, on average."""
+    taken: dict[tuple[str, str], list[float]] = {}
+    with contextlib.closing(sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True)) as connection:
+        for stage, subject, seconds in connection.execute("SELECT stage, subject, seconds FROM results"):
+            if stage in _STAGES and (framework := _framework(subject)):
+                taken.setdefault((stage, framework), []).append(seconds)
+    return _Times({key: sum(values) / len(values) for key, values in taken.items()})
+
+
+def _framework(subject: str) -> str:
+    longest = sorted(FRAMEWORK_PACKAGES, key=len, reverse=True)
+    return next((FRAMEWORK_PACKAGES[name] for name in longest if subject.startswith(name)), "")

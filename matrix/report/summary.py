@@ -1,0 +1,24 @@
+"""A spec in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...backends.spec import Cnn, Gpt
+
+if TYPE_CHECKING:
+    from ...backends.spec import Model, Spec
+
+
+def summarise(spec: Spec) -> str:
+    """Return a spec in one line, such as `gpt 2x64, adamw, 30 steps, float32`."""
+    parts = [_model(spec.model), spec.optimizer.kind, f"{spec.train.steps} steps", spec.train.precision]
+    return ", ".join(parts if spec.train.compile else [*parts, "not compiled"])
+
+
+def _model(model: Model) -> str:
+    if isinstance(model, Gpt):
+        return f"gpt {model.layers}x{model.width}"
+    if isinstance(model, Cnn):
+        return f"cnn {'-'.join(str(size) for size in model.channels)}"
+    return f"mlp {'-'.join(str(size) for size in (model.inputs, *model.hidden, model.outputs))}"

@@ -1,0 +1,155 @@
+"""The stage from an environment to evidence: one worker makes every run of a cell."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..compat.errors import OutsideError, StoppedError
+from .jobs import failure_key, make_job, plan_runs, run_key
+from .launch import Request, run_worker
+from .records import Failure, Made
+from .store import canonical, outside, replace_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..compat.cell import Cell
+    from ..compat.lock import Lock
+    from ..containers.venv import Environment
+    from .launch import Outcome
+    from .site import Site
+
+
+@dataclass(frozen=True)
+class Task:
+    """One cell with its lock and environment."""
+
+    cell: Cell
+    lock: Lock
+    environment: Environment
+
+
+def key_of(site: Site, cell: Cell, lock: Lock) -> str:
+    """Return the key that a cell's evidence is kept under."""
+    program = site.programs[cell.spec]
+    runs = plan_runs(program.spec, cell.stack.framework)
+    job = make_job(program, cell.stack.framework, site.run, runs, site.folder)
+    return run_key(lock, site.worker_digest, program, job, site.machine)
+
+
+def find_run(site: Site, cell: Cell, lock: Lock) -> Made[dict[str, Any]] | None:
+    """Return a cell's evidence, or its failure under the same limits, from the store."""
+    if site.fresh:
+        return None
+    key = key_of(site, cell, lock)
+    if document := site.store.get("run", key):
+        return Made(document, reused=True, evidence=site.store.digest("run", key))
+    if failed := site.store.get("failure", failure_key(key, site.run)):
+        failure = Failure(failed["kind"], failed["reason"], tuple(failed["log"]))
+        return Made(failure=failure, reused=True, evidence=site.store.digest("failure", failure_key(key, site.run)))
+    return None
+
+
+def make_run(site: Site, task: Task) -> Made[dict[str, Any]]:
+    """Run a cell's worker and keep what it recorded, or how it failed.
+
+    Raises:
+        StoppedError: The site was cancelled.
+        OutsideError: The folder cannot be written.
+    """
+    cell, start = task.cell, time.monotonic()
+    site.reporter.start("run", cell.id)
+    runs = plan_runs(site.programs[cell.spec].spec, cell.stack.framework)
+    request = prepare(site, cell, task.environment, "run", runs)
+    outcome = run_worker(request, site.cancel)
+    seconds, key = time.monotonic() - start, key_of(site, cell, task.lock)
+    if not outcome.ok:
+        failure = failure_of(outcome)
+        site.reporter.fail("run", cell.id, failure.reason)
+        tables = {"kind": failure.kind, "reason": failure.reason, "log": list(failure.log)}
+        kept = site.store.put("failure", failure_key(key, site.run), cell.id, tables, seconds)
+        return Made(failure=failure, seconds=seconds, evidence=kept)
+    document = collect(site, request, outcome)
+    kept = site.store.put("run", key, cell.id, document, seconds)
+    site.reporter.finish("run", cell.id, seconds, reused=False)
+    return Made(document, seconds=seconds, evidence=kept)
+
+
+def work_folder(site: Site, cell: Cell) -> Path:
+    """Return the folder that a cell's workers run in."""
+    return site.folder / "work" / cell.id
+
+
+def prepare(
+    site: Site, cell: Cell, environment: Environment, name: str, runs: list[dict[str, Any]], *, serve: bool = False
+) -> Request:
+    """Write a cell's job and return how to run it.
+
+    Args:
+        site: Where.
+        cell: The cell.
+        environment: Where its worker runs.
+        name: What the job's files are called.
+        runs: What to run.
+        serve: Whether the worker stays open to time steps.
+
+    Raises:
+        OutsideError: The folder cannot be written.
+    """
+    folder = work_folder(site, cell)
+    job = make_job(site.programs[cell.spec], cell.stack.framework, site.run, runs, folder / name)
+    with outside(site.folder):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        replace_file(folder / f"{name}.job.json", canonical({**job, "serve": serve}))
+        (folder / f"{name}.json").unlink(missing_ok=True)
+    return Request(
+        python=environment.python,
+        bundle=site.worker,
+        job=folder / f"{name}.job.json",
+        evidence=folder / f"{name}.json",
+        folder=folder,
+        device=site.run.device,
+        threads=site.run.threads,
+        time_limit=float(site.run.time_limit),
+        memory_limit=site.run.memory_limit * 1024 * 1024,
+    )
+
+
+def collect(site: Site, request: Request, outcome: Outcome | None = None) -> dict[str, Any]:
+    """Take a worker's evidence and tensors into the store.
+
+    Returns:
+        The evidence; each run names its final parameters' file in the store as `parameters_blob`.
+
+    Raises:
+        OutsideError: A file is missing or the folder cannot be written.
+    """
+    with outside(site.folder):
+        document: dict[str, Any] = json.loads(request.evidence.read_bytes())
+        tensors = request.evidence.with_suffix("")
+        for run in document["runs"]:
+            content = (tensors / run.pop("parameters_file")).read_bytes()
+            run["parameters_blob"] = f"{site.store.put_blob(content, '.npz')}.npz"
+    if outcome is not None:
+        document["peak_memory_bytes"] = max(document["peak_memory_bytes"], outcome.peak_memory_bytes)
+    return document
+
+
+def failure_of(outcome: Outcome) -> Failure:
+    """Return how a worker ended as the reason for which a stage made nothing.
+
+    Raises:
+        StoppedError: It was stopped by the user.
+    """
+    if outcome.kind == "stopped":
+        raise StoppedError("stopped; what was finished is kept, and --resume goes on from there")
+    return Failure(outcome.kind, outcome.reason, outcome.log)
+
+
+def read_failure(error: OutsideError) -> Failure:
+    """Return an error of the outside as the reason for which a stage made nothing."""
+    return Failure("outside", str(error).splitlines()[0], outside=True)

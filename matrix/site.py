@@ -1,0 +1,104 @@
+"""Where a matrix is worked on: its store, its machine, its worker, and who is told of progress."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..backends import program as programs
+from ..backends.archive import write_bundle
+from ..backends.data import batches, batches_digest
+from ..backends.models.build import build_program
+from .jobs import Program
+from .machine import read_machine
+from .progress import Reporter
+from .store import outside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ..backends.spec import Spec
+    from .config import Matrix, RunSettings, ThroughputSettings
+    from .machine import Machine
+    from .store import Store
+
+
+@dataclass(frozen=True)
+class Site:
+    """What every stage needs.
+
+    Attributes:
+        folder: The output folder, absolute.
+        store: Its store.
+        machine: This machine.
+        worker: The worker's zip.
+        programs: Each spec's program by spec name.
+        run: How runs are made.
+        throughput: How speed is compared.
+        fresh: Whether results in the store are left unused.
+        jobs: How many workers may run at once, but for measurements.
+        reporter: Who is told of progress.
+        cancel: Set when everything is to stop.
+    """
+
+    folder: Path
+    store: Store
+    machine: Machine
+    worker: Path
+    programs: Mapping[str, Program]
+    run: RunSettings
+    throughput: ThroughputSettings
+    fresh: bool = False
+    jobs: int = 1
+    reporter: Reporter = field(default_factory=Reporter)
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def worker_digest(self) -> str:
+        """Return the SHA-256 of the worker's zip."""
+        return hashlib.sha256(self.worker.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a site is opened; see `Site` for the attributes, and `archive.bundle` for `source`."""
+
+    fresh: bool = False
+    jobs: int | None = None
+    reporter: Reporter = field(default_factory=Reporter)
+    cancel: threading.Event = field(default_factory=threading.Event)
+    source: Path | None = None
+
+
+def open_site(folder: Path, store: Store, matrix: Matrix, settings: Settings) -> Site:
+    """Prepare a folder for work on a matrix.
+
+    Raises:
+        OutsideError: The folder cannot be written.
+    """
+    with outside(folder):
+        worker = write_bundle(folder / "work", settings.source)
+    return Site(
+        folder=folder,
+        store=store,
+        machine=read_machine(),
+        worker=worker,
+        programs={spec.name: _compile(folder, store, spec) for spec in matrix.specs},
+        run=matrix.run,
+        throughput=matrix.throughput,
+        fresh=settings.fresh,
+        jobs=settings.jobs or max(1, len(os.sched_getaffinity(0)) // matrix.run.threads),
+        reporter=settings.reporter,
+        cancel=settings.cancel,
+    )
+
+
+def _compile(folder: Path, store: Store, spec: Spec) -> Program:
+    made = build_program(spec)
+    kept = store.put_blob(programs.dump(made), ".npz")
+    path = folder / "evidence" / f"{kept}.npz"
+    return Program(spec, made.digest, batches_digest(batches(spec)), path)

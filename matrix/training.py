@@ -1,0 +1,142 @@
+"""One spec on one framework, once."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..compat.cell import Cell
+from ..compat.errors import OutsideError, StackproofError, UnsupportedError
+from ..compat.pins import read_backend
+from ..containers.venv import cache_folder, environment_of
+from .config import Matrix, RunSettings
+from .jobs import plan_measured
+from .launch import run_worker
+from .locking import lock_stack, make_environment
+from .records import Failure
+from .running import collect, failure_of, prepare
+from .site import Settings, open_site
+from .store import Store, outside
+
+if TYPE_CHECKING:
+    from ..backends.spec import Gpt, Spec
+    from ..compat.cell import Stack
+    from ..containers.venv import Environment
+    from .records import Made
+    from .site import Site
+
+SCHEMA_VERSION = 1
+T = TypeVar("T")
+
+
+class FailedError(StackproofError):
+    """The run itself failed: a crash, a hang, a lack of memory, a wheel that does not exist."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to be made.
+
+    Attributes:
+        spec: The spec.
+        backend: A backend, such as `torch` or `torch==2.14.1`.
+        environment: A venv of the user's own; None for one made for the backend.
+        device: `auto`, `cpu` or `cuda`.
+        threads: CPU threads.
+    """
+
+    spec: Spec
+    backend: str
+    environment: Path | None = None
+    device: str = "auto"
+    threads: int = 1
+
+
+def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
+    """Train a spec once.
+
+    Returns:
+        Tables of the contract's `train --json`.
+
+    Raises:
+        InputError: An unknown backend, or no venv where one was named.
+        UnsupportedError: The spec asks for what the framework or the device cannot do.
+        FailedError: The run failed; the message says how.
+        OutsideError: Package index, network or disk failed.
+    """
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    stack = read_backend(run.backend, python)
+    matrix = Matrix(
+        run.spec.name, run.spec.name, (run.spec,), {}, run=RunSettings(device=run.device, threads=run.threads)
+    )
+    cache = cache_folder() / "train"
+    with outside(cache):
+        cache.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=cache))
+    try:
+        with Store(folder) as store:
+            site = open_site(folder, store, matrix, settings or Settings())
+            return _train(site, stack, run)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _train(site: Site, stack: Stack, run: Run) -> dict[str, Any]:
+    environment = environment_of(run.environment) if run.environment is not None else _environment(site, stack)
+    request = prepare(site, Cell(stack, run.spec.name), environment, "run", [plan_measured(run.spec)])
+    outcome = run_worker(request, site.cancel)
+    if not outcome.ok:
+        raise _error(failure_of(outcome))
+    return _tables(collect(site, request, outcome), run)
+
+
+def _environment(site: Site, stack: Stack) -> Environment:
+    return _required(make_environment(site, stack, _required(lock_stack(site, stack))))
+
+
+def _required(made: Made[T]) -> T:
+    if made.value is None or made.failure is not None:
+        raise _error(made.failure or Failure("outside", "nothing was made", outside=True))
+    return made.value
+
+
+def _error(failure: Failure) -> StackproofError:
+    text = "\n".join([failure.reason, *failure.log])
+    if failure.outside:
+        return OutsideError(text)
+    return UnsupportedError(text) if failure.kind == "refused" else FailedError(text)
+
+
+def _tables(document: dict[str, Any], run: Run) -> dict[str, Any]:
+    made = document["runs"][0]
+    steps = run.spec.train.steps
+    pace = (steps - 1) / made["seconds"]["rest"] if steps > 1 else None
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "spec": run.spec.name,
+        "backend": document["target"],
+        "mode": made["mode"],
+        "mode_why": made["why"],
+        "device": document["platform"]["device"],
+        "versions": document["versions"],
+        "losses": made["losses"],
+        "grad_norms": made["grad_norms"],
+        "final_params_digest": made["parameters_digest"],
+        "steps_per_second": pace,
+        "tokens_or_samples_per_second": pace * _units(run.spec) if pace else None,
+        "time_to_first_step_s": made["seconds"]["first_step"],
+        "import_s": document["seconds"]["import"],
+        "peak_memory_bytes": document["peak_memory_bytes"],
+    }
+
+
+def _units(spec: Spec) -> int:
+    """Return what one step takes in: tokens for gpt, else samples."""
+    model: Gpt | Any = spec.model
+    return spec.data.batch * (model.context if model.kind == "gpt" else 1)

@@ -1,0 +1,172 @@
+"""A worker's process, watched: its time, its memory, its end, and the end of all that it started."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from ..containers import process
+from ..containers.diagnose import disk_error
+from .outcome import Ending, judge_ending
+from .surroundings import make_folders, surroundings
+
+if TYPE_CHECKING:
+    import threading
+
+    from .outcome import Cut, Outcome
+
+TICK: Final = 0.05  # seconds between looks
+_LOOK_ALL: Final = 1.0  # seconds between looks for new children: these read all of /proc
+_DUMP_TIME: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Request:
+    """A worker to run.
+
+    Attributes:
+        python: The environment's interpreter.
+        bundle: The worker's zip.
+        job: The job file.
+        evidence: Where the worker writes its evidence.
+        folder: The run's own folder: its log (`worker.log`), temporary files and compiler caches.
+        device: `auto`, `cpu` or `cuda`.
+        threads: CPU threads.
+        time_limit: Seconds that it may take.
+        memory_limit: Bytes that it and its children may hold in memory together; 0 for no limit.
+    """
+
+    python: Path
+    bundle: Path
+    job: Path
+    evidence: Path
+    folder: Path
+    device: str = "auto"
+    threads: int = 1
+    time_limit: float = 600.0
+    memory_limit: int = 0
+
+    @property
+    def log(self) -> Path:
+        """Return where the worker's output goes."""
+        return self.folder / "worker.log"
+
+
+class Watch:
+    """One running worker.
+
+    Args:
+        request: What to run.
+        cancel: Ends it when set.
+        stdout: Where its standard output goes: a pipe, or its log where None.
+
+    Raises:
+        OSError: The interpreter cannot be started.
+        OutsideError: The disk refuses the run's folder.
+    """
+
+    def __init__(self, request: Request, cancel: threading.Event | None, stdout: int | None = None) -> None:
+        self._request, self._cancel = request, cancel
+        self._mark = process.new_mark()
+        self._kernel_kills = _kernel_kills()
+        self._peak, self._looked, self._family = 0, 0.0, ()  # type: tuple[int, float, tuple[int, ...]]
+        log = _open_log(request)
+        with log:
+            self._start = time.monotonic()
+            self.child = _spawn(request, log, self._mark, stdout)
+        # A core file of a framework is gigabytes that nobody asked for.
+        resource.prlimit(self.child.pid, resource.RLIMIT_CORE, (0, 0))
+
+    def look(self, deadline: float) -> Cut | None:
+        """Look once: None while it runs within its limits, else why it ended or must end (empty: by itself).
+
+        Args:
+            deadline: When its time is up, on the clock of `time.monotonic`.
+        """
+        if process.has_exited(self.child):
+            return ""
+        self._measure()
+        if self._cancel is not None and self._cancel.is_set():
+            return "cancel"
+        if self._request.memory_limit and self._peak > self._request.memory_limit:
+            return "memory"
+        return "time" if time.monotonic() > deadline else None
+
+    def finish(self, cut: Cut, limit: float = 0.0) -> Outcome:
+        """End whatever is left of the worker, and say how it went.
+
+        Args:
+            cut: What `look` said.
+            limit: The limit of seconds that it broke, where `cut` is `time`.
+        """
+        if cut == "time":
+            self._dump()
+        seconds = time.monotonic() - self._start
+        process.end(self.child, self._mark)
+        for pipe in (self.child.stdin, self.child.stdout):
+            _close(pipe)
+        broken = float(self._request.memory_limit) if cut == "memory" else limit
+        killed = _kernel_kills() > self._kernel_kills
+        ending = Ending(cut, self.child.returncode, seconds, self._peak, broken, killed)
+        return judge_ending(ending, self._request.log, self._request.evidence)
+
+    def _measure(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _LOOK_ALL:
+            self._family, self._looked = process.members(self.child.pid), now
+        together = process.resident_bytes({self.child.pid, *self._family})
+        self._peak = max(self._peak, together, process.peak_bytes(self.child.pid))
+
+    def _dump(self) -> None:
+        """Let `faulthandler` write into the log where the worker hangs."""
+        os.kill(self.child.pid, signal.SIGABRT)
+        deadline = time.monotonic() + _DUMP_TIME
+        while not process.has_exited(self.child) and time.monotonic() < deadline:
+            time.sleep(TICK)
+
+
+def _open_log(request: Request) -> IO[bytes]:
+    try:
+        make_folders(request.folder)
+        request.evidence.unlink(missing_ok=True)
+        return request.log.open("wb")
+    except OSError as error:
+        raise disk_error("starting a worker", error) from error
+
+
+def _spawn(request: Request, log: IO[bytes], mark: str, stdout: int | None) -> subprocess.Popen[bytes]:
+    folder = request.folder.absolute()
+    variables = surroundings(os.environ, folder, request.device, request.threads)
+    files = [str(path.absolute()) for path in (request.bundle, request.job, request.evidence)]
+    return subprocess.Popen(
+        [str(request.python.absolute()), "-I", "-u", "-X", "faulthandler", *files],
+        stdin=subprocess.PIPE,
+        stdout=log if stdout is None else stdout,
+        stderr=log,
+        cwd=folder,
+        env={**variables, process.MARK: mark},
+        start_new_session=True,
+    )
+
+
+def _close(pipe: IO[bytes] | None) -> None:
+    if pipe is not None:
+        try:
+            pipe.close()
+        except BrokenPipeError:
+            return
+
+
+def _kernel_kills() -> int:
+    """Return how many processes the kernel's out-of-memory killer has ended since boot; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)

@@ -1,0 +1,79 @@
+"""The reference pages name every key with its true default, and the examples are what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Schedule, Train
+from stackproof.matrix.config import Matrix, RunSettings, ThroughputSettings, load_matrix
+from stackproof.matrix.expand import baseline_of, expand
+from stackproof.matrix.spec_file import load_spec
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = [
+    ("spec.md", '`[model]` with `kind = "gpt"`', Gpt),
+    ("spec.md", '`[model]` with `kind = "mlp"`', Mlp),
+    ("spec.md", '`[model]` with `kind = "cnn"`', Cnn),
+    ("spec.md", "`[data]`", Data),
+    ("spec.md", "`[optimizer]`", Optimizer),
+    ("spec.md", "`[schedule]`", Schedule),
+    ("spec.md", "`[train]`", Train),
+    ("matrix.md", "`[run]`", RunSettings),
+    ("matrix.md", "`[throughput]`", ThroughputSettings),
+]
+
+
+def rows(page: str, title: str) -> dict[str, str]:
+    """Return the default of each key as the table under a heading gives it."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| `")
+    ]
+    return {key.strip("`"): default.strip("`") for key, _, default, _ in cells}
+
+
+def default_of(record: type, name: str) -> str:
+    if (record, name) == (Data, "kind"):
+        return "fits the model"
+    value: Any = getattr(record, name)
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+@pytest.mark.parametrize(("page", "title", "record"), SECTIONS, ids=lambda value: getattr(value, "__name__", None))
+def test_a_page_names_every_key_with_its_default(page: str, title: str, record: type) -> None:
+    expected = {field.name: default_of(record, field.name) for field in fields(record)}
+    assert rows(page, title) == expected
+
+
+def test_the_matrix_page_names_every_table_and_key_of_the_top_level() -> None:
+    known = [field.name for field in fields(Matrix) if field.name != "source"]
+    assert list(rows("matrix.md", "Top level")) == known
+
+
+def test_the_quickstart_is_six_stacks_by_two_specs() -> None:
+    matrix = load_matrix(ROOT / "examples" / "quickstart.toml")
+    cells = expand(matrix)
+    assert [(cell.stack.package, cell.stack.version) for cell in cells if cell.spec == "gpt_tiny"] == [
+        ("torch", "2.13.0"),
+        ("torch", "2.15.0"),
+        ("tensorflow-cpu", "2.20.0"),
+        ("tensorflow-cpu", "2.21.0"),
+        ("jax", "0.9.2"),
+        ("jax", "0.10.2"),
+    ]
+    assert len(cells) == 12
+    baselines = [baseline_of(matrix, cell) for cell in cells]
+    assert {found.stack.version for found in baselines if found is not None} == {"2.13.0", "2.20.0", "0.9.2"}
+    assert None not in baselines
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*_tiny.toml")), ids=lambda path: path.stem)
+def test_every_example_spec_is_sound(path: Path) -> None:
+    assert load_spec(path).name == path.stem

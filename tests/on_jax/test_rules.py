@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from operator_cases import Target
+from operator_contract import OperatorContract
+from refused_cases import CACHE, DILATED, INDICES, SCORES, SOFTCAP, SPLIT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def _pullback(function: Callable[[list[Any]], Any], tensors: list[Any], weights: Any) -> list[Any]:
+    (gradients,) = jax.vjp(function, tensors)[1](weights)
+    return list(gradients)
+
+
+@pytest.fixture(autouse=True)
+def _wide() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+class TestRules(OperatorContract):
+    target = Target("jax", jnp.asarray, np.asarray, _pullback)
+    refused = CACHE | DILATED | INDICES | SCORES | SOFTCAP | SPLIT

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite("operator_cases", "operator_contract", "optimizer_contract", "session_contract")
+
+from stackproof.backends.on_torch.session import prepare  # noqa: E402 - the contracts are rewritten first
+
+prepare(threads=1, device="cpu")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Inductor itself still uses what it deprecates.
+    config.addinivalue_line("filterwarnings", "ignore:`torch.jit.script:DeprecationWarning")

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from session_contract import GPT, SessionContract
+from torch._dynamo.utils import counters
+
+from stackproof.backends.models.build import build_program
+from stackproof.backends.on_torch import gates, session
+from stackproof.backends.session import Options
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def _compiled() -> int:
+    return int(counters["stats"]["unique_graphs"])
+
+
+class TestSession(SessionContract):
+    module = session
+    compilations = _compiled
+    distributions = {"torch": "torch"}
+    compiled_mode = "inductor"
+
+
+def test_a_missing_compiler_means_eager_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    made = session.open_session(build_program(GPT), GPT, Options("float32", compile=True))
+    assert made.mode == "eager"
+    assert "g++" in made.why
+
+
+def test_missing_headers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates.sysconfig, "get_paths", lambda: {"include": "/nowhere"})
+    assert "python3-dev" in gates.missing_compiler("cpu")
+
+
+def test_threads_are_set() -> None:
+    assert torch.get_num_threads() == 1

@@ -1,0 +1,52 @@
+"""What a framework's rules must do; each framework's suite subclasses this with its target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pytest
+from drawn_cases import DIFFERENTIATED, drawn_cases
+from operator_cases import OPERATORS, check, gradient_error, onnx_cases, reference, run
+
+from stackproof.backends.errors import UnsupportedError
+from stackproof.backends.registry import operators
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from operator_cases import Case, Target
+
+
+class OperatorContract:
+    """Attributes: the target, and ONNX node tests that its rules refuse, by name."""
+
+    target: ClassVar[Target]
+    refused: ClassVar[AbstractSet[str]]
+
+    def test_every_operator_has_a_rule(self) -> None:
+        assert set(operators(self.target.name)) >= OPERATORS
+
+    @pytest.mark.parametrize("case", onnx_cases(), ids=str)
+    def test_onnx_node_test(self, case: Case) -> None:
+        if case.name not in self.refused:
+            check(case, self.target)
+            return
+        with pytest.raises(UnsupportedError, match=case.op):
+            run(case, self.target)
+
+    def test_refused_cases_exist(self) -> None:
+        assert self.refused <= {case.name for case in onnx_cases()}
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    @pytest.mark.parametrize("place", range(len(drawn_cases("float64"))), ids=[str(c) for c in drawn_cases("float64")])
+    def test_agrees_with_the_reference(self, place: int, dtype: str) -> None:
+        case = drawn_cases(dtype)[place]
+        for got, want in zip(run(case, self.target), reference(case), strict=True):
+            assert got.dtype == want.dtype
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=case.rtol, atol=case.atol)
+
+    @pytest.mark.parametrize("case", [case for case in drawn_cases("float64") if case.op in DIFFERENTIATED], ids=str)
+    def test_gradients_are_central_differences(self, case: Case) -> None:
+        assert gradient_error(case, self.target) < 1e-7
