@@ -58,6 +58,19 @@ def refuse(op: str, target: str, attributes: Mapping[str, Any], names: Sequence[
         raise UnsupportedError(f"{op} with {', '.join(found)} has no rule on {target}")
 
 
+def refuse_attention(inputs: Sequence[Any], attributes: Mapping[str, Any], dtype: str, target: str) -> None:
+    """Refuse what no `Attention` rule for training does.
+
+    Raises:
+        UnsupportedError: Scores are capped, there is a key/value cache, or the softmax is to be wider than the tensors.
+    """
+    refuse("Attention", target, attributes, ("softcap",))
+    if any(value is not None for value in inputs[4:]):
+        raise UnsupportedError(f"Attention with a key/value cache has no rule on {target}")
+    if DTYPES.get(attributes.get("softmax_precision", 0)) == "float64" != dtype:
+        raise UnsupportedError(f"Attention with softmax_precision float64 on {target} needs a float64 run")
+
+
 def reshaped(shape: Sequence[int], attributes: Mapping[str, Any], wanted: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that a `Reshape` node makes: 0 copies a size unless `allowzero` is set; -1 may remain."""
     sizes = [int(size) for size in wanted]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from ..errors import UnsupportedError
-from ..nodes import allowed_keys, optional, refuse
+from ..nodes import allowed_keys, optional, refuse_attention
 from ..registry import rule
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ _WINDOWS = ("left_window_size", "right_window_size")
 
 @rule("Attention", "jax")
 def _attention(inputs: Inputs, attributes: Attributes) -> Array:
-    refuse("Attention", "jax", attributes, ("softcap",))
-    if any(value is not None for value in inputs[_MASK + 1 :]):
-        raise UnsupportedError("Attention with a key/value cache has no rule on jax")
+    refuse_attention(inputs, attributes, inputs[0].dtype.name, "jax")
     query = _heads_last(inputs[0], attributes.get("q_num_heads"))
     key, value = (_heads_last(tensor, attributes.get("kv_num_heads")) for tensor in inputs[1:3])
     scale = attributes.get("scale", query.shape[-1] ** -0.5)
@@ -86,10 +83,15 @@ def _rotary(inputs: Inputs, attributes: Attributes) -> Array:
     data, places = inputs[0], optional(inputs, 3)
     heads = _heads_last(data, attributes.get("num_heads"))
     size = attributes.get("rotary_embedding_dim", 0) or heads.shape[-1]
-    cos, sin = (jnp.expand_dims(table if places is None else table[places], 2) for table in inputs[1:3])
+    cos, sin = (jnp.expand_dims(table if places is None else _chosen(table, places), 2) for table in inputs[1:3])
     turned = _rotated(heads[..., :size], cos, sin, attributes)
     turned = jnp.concatenate((turned, heads[..., size:]), axis=-1) if size < heads.shape[-1] else turned
     return turned.transpose(0, 2, 1, 3) if data.ndim == _RANK_WITH_HEADS else turned.reshape(data.shape)
+
+
+def _chosen(table: Array, places: Array | np.ndarray) -> Array:
+    """Return a table's rows; 32-bit places keep an index from changing its width where 64-bit numbers are on."""
+    return jnp.take(table, jnp.asarray(places, jnp.int32), axis=0)
 
 
 def _rotated(data: Array, cos: Array, sin: Array, attributes: Attributes) -> Array:

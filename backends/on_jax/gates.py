@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-def wide_numbers(enabled: bool) -> AbstractContextManager[Any]:  # noqa: FBT001 - passed through
+def wide_numbers(*, enabled: bool) -> AbstractContextManager[Any]:
     """Return a context in which JAX has 64-bit numbers, or has not; it replaces the experimental one since 0.8."""
     if hasattr(jax, "enable_x64"):
         context: AbstractContextManager[Any] = jax.enable_x64(enabled)

@@ -42,9 +42,8 @@ def prepare(threads: int, device: str) -> None:
     Raises:
         UnsupportedError: `cuda` was asked for and JAX sees no GPU.
     """
-    flags = ["--xla_gpu_deterministic_ops=true"]
-    if threads == 1:
-        flags.append("--xla_cpu_multi_thread_eigen=false")
+    flags = ["--xla_cpu_multi_thread_eigen=false"] if threads == 1 else []
+    flags += [] if device == "cpu" else ["--xla_gpu_deterministic_ops=true"]
     os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *flags]).strip()
     os.environ["NPROC"] = os.environ["PJRT_NPROC"] = str(threads)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -102,7 +101,7 @@ class JaxSession:
         self.reset(options.noise)
 
     def _width(self) -> Any:  # noqa: ANN401 - a context
-        return gates.wide_numbers(self._dtype == np.float64)
+        return gates.wide_numbers(enabled=self._dtype == np.float64)
 
     def _placed(self, arrays: Mapping[str, np.ndarray]) -> Tensors:
         wide = widened(arrays, self._options.precision)

@@ -54,9 +54,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @contextmanager
-def opened(browser: Browser, url: str, width: int = 1440, height: int = 900, **options: Any) -> Iterator[Page]:  # noqa: ANN401 - Playwright's own options
+def opened(browser: Browser, url: str, width: int = 1440, height: int = 900, **options: Any) -> Iterator[Page]:
     """Open a page; any request beyond the file itself, console message or script error fails the test."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    context.set_default_timeout(10_000)
     page = context.new_page()
     wrong: list[str] = []
     file = url.partition("#")[0]
@@ -89,9 +90,11 @@ def test_click_opens_the_details(browser: Browser, pages: dict[str, str]) -> Non
         expect(dialog).to_contain_text("left the envelope at step 3 (grad_norm)")
         assert dialog.locator("svg.chart").count() == 5
         expect(dialog.locator("svg.chart").nth(3)).to_contain_text("leaves at step 3")
-        dialog.get_by_text("Lock", exact=False).first.click()
+        dialog.locator("summary").click()
         dialog.get_by_label("Find packages").fill("numpy")
         assert dialog.locator(".packages li:visible").all_inner_texts() == ["numpy\n2.4.6"]
+        page.keyboard.press("Escape")  # empties the search
+        expect(dialog.locator(".packages li:visible")).to_have_count(38)
         page.keyboard.press("Escape")
         expect(dialog).to_be_hidden()
         assert "#" not in page.url

@@ -9,6 +9,7 @@ import optax
 import pytest
 from optimizer_contract import OPTIMIZERS, SHAPES, OptimizerContract, initial, pulls, schedule_rates
 
+from stackproof.backends.on_jax.gates import wide_numbers
 from stackproof.backends.on_jax.optimizer import clipped, global_norm, state_names, update
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _wide() -> Iterator[None]:
-    with jax.enable_x64(True):
+    with wide_numbers(enabled=True):
         yield
 
 

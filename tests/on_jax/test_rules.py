@@ -10,18 +10,20 @@ from operator_cases import Target
 from operator_contract import OperatorContract
 from refused_cases import CACHE, DILATED, INDICES, SCORES, SOFTCAP, SPLIT
 
+from stackproof.backends.on_jax.gates import wide_numbers
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-def _pullback(function: Callable[[list[Any]], Any], tensors: list[Any], weights: Any) -> list[Any]:
+def _pullback(function: Callable[[list[Any]], Any], tensors: list[Any], weights: jax.Array) -> list[Any]:
     (gradients,) = jax.vjp(function, tensors)[1](weights)
     return list(gradients)
 
 
 @pytest.fixture(autouse=True)
 def _wide() -> Iterator[None]:
-    with jax.enable_x64(True):
+    with wide_numbers(enabled=True):
         yield
 
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 SAME_OUTPUT_OPERATORS = ("Neg", "Exp", "Relu", "Tanh", "Sigmoid", "Identity")
 BROADCASTS = (((2, 3), (2, 3)), ((2, 3, 4), (4,)), ((3, 1), (1, 5)), ((), (2, 2)))
 # Cases whose gradients are compared with differences; the others are compositions of framework functions.
-DIFFERENTIATED = frozenset(
-    ["Pow", "Gelu", "Swish", "Softmax", "LogSoftmax", "MatMul", "Gemm", "Gather", "Split", "Concat", "ReduceMean", "LayerNormalization", "RMSNormalization", "RotaryEmbedding", "Attention", "Conv", "MaxPool", "GlobalAveragePool", "SoftmaxCrossEntropyLoss"]
-)
+_DIFFERENTIATED = """
+    Pow Gelu Swish Softmax LogSoftmax MatMul Gemm Gather Split Concat ReduceMean LayerNormalization RMSNormalization
+    RotaryEmbedding Attention Conv MaxPool GlobalAveragePool SoftmaxCrossEntropyLoss
+"""
+DIFFERENTIATED = frozenset(_DIFFERENTIATED.split())
 
 
 def drawn_cases(dtype: str) -> list[Case]:
@@ -45,7 +47,7 @@ class _Maker:
     def chosen(self, *shape: int) -> np.ndarray:
         return self._draw.uniform(size=shape) < 0.7
 
-    def case(self, op: str, label: str, *inputs: np.ndarray | None, outputs: int = 1, **attributes: Any) -> Case:  # noqa: ANN401 - attributes
+    def case(self, op: str, label: str, *inputs: np.ndarray | None, outputs: int = 1, **attributes: Any) -> Case:
         tolerance = {"rtol": self._tolerance, "atol": self._tolerance}
         return Case(f"{op}-{label}", op, inputs, attributes, outputs, **tolerance)
 
@@ -203,6 +205,9 @@ def _attending(make: _Maker) -> Iterator[Case]:
     yield make.case("Attention", "3d_grouped", *flat(), is_causal=1, scale=0.25, **grouped)
     yield make.case("Attention", "cross", *cross)
     yield make.case("Attention", "cross_causal", *cross, is_causal=1)
+    square = (make.normal(2, 4, 5, 3), make.normal(2, 2, 7, 3), make.normal(2, 2, 7, 3))
+    yield make.case("Attention", "longer_keys_causal", *square, is_causal=1)
+    yield make.case("Attention", "window", *square, left_window_size=1, right_window_size=2)
     yield make.case("Attention", "cross_mask", *cross, make.normal(2, 1, 5, 7))
     yield make.case("Attention", "short_mask", *cross, make.chosen(5, 4) | np.eye(5, 4, dtype=bool), is_causal=1)
     yield make.case("Attention", "bool_mask", *flat(4), mask, **three)
@@ -211,17 +216,15 @@ def _attending(make: _Maker) -> Iterator[Case]:
 
 
 def _rotating(make: _Maker) -> Iterator[Case]:
-    for interleaved in (0, 1):
-        places = make.integers(0, 9, 2, 5)
-        yield make.case(
-            "RotaryEmbedding", f"4d_{interleaved}", make.normal(2, 3, 5, 8), make.normal(9, 4), make.normal(9, 4), places,
-            interleaved=interleaved,
-        )  # fmt: skip
-        yield make.case(
-            "RotaryEmbedding", f"3d_{interleaved}", make.normal(2, 5, 24), make.normal(2, 5, 4), make.normal(2, 5, 4),
-            interleaved=interleaved, num_heads=3,
-        )  # fmt: skip
-        yield make.case(
-            "RotaryEmbedding", f"partial_{interleaved}", make.normal(2, 5, 24), make.normal(9, 2), make.normal(9, 2), places,
-            interleaved=interleaved, num_heads=3, rotary_embedding_dim=4,
-        )  # fmt: skip
+    for pairs in (0, 1):
+        places, heads = make.integers(0, 9, 2, 5), make.normal(2, 3, 5, 8)
+        op, flat, wide = (
+            "RotaryEmbedding",
+            {"num_heads": 3, "interleaved": pairs},
+            (make.normal(9, 4), make.normal(9, 4)),
+        )
+        yield make.case(op, f"4d_{pairs}", heads, *wide, places, interleaved=pairs)
+        tables = make.normal(2, 5, 4), make.normal(2, 5, 4)
+        yield make.case(op, f"3d_{pairs}", make.normal(2, 5, 24), *tables, **flat)
+        tables = make.normal(9, 2), make.normal(9, 2)
+        yield make.case(op, f"partial_{pairs}", make.normal(2, 5, 24), *tables, places, rotary_embedding_dim=4, **flat)

@@ -22,9 +22,12 @@ from stackproof.backends.program import OPSET, Node, Program
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-OPERATORS = frozenset(
-    ["Add", "Sub", "Mul", "Div", "Neg", "Exp", "Log", "Sqrt", "Pow", "Relu", "Gelu", "Tanh", "Sigmoid", "Swish", "Identity", "Cast", "MatMul", "Gemm", "Gather", "Reshape", "Transpose", "Flatten", "Concat", "Split", "Squeeze", "Unsqueeze", "Softmax", "LogSoftmax", "ReduceMean", "ReduceSum", "LayerNormalization", "RMSNormalization", "RotaryEmbedding", "Attention", "Conv", "MaxPool", "GlobalAveragePool", "SoftmaxCrossEntropyLoss"]
-)
+_OPERATORS = """
+    Add Sub Mul Div Neg Exp Log Sqrt Pow Relu Gelu Tanh Sigmoid Swish Identity Cast MatMul Gemm Gather Reshape Transpose
+    Flatten Concat Split Squeeze Unsqueeze Softmax LogSoftmax ReduceMean ReduceSum LayerNormalization RMSNormalization
+    RotaryEmbedding Attention Conv MaxPool GlobalAveragePool SoftmaxCrossEntropyLoss
+"""
+OPERATORS = frozenset(_OPERATORS.split())
 PROGRAM_TYPES = frozenset(
     {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}
 )
@@ -95,7 +98,7 @@ def _usable(graph: onnx.GraphProto) -> bool:
     return set(types) <= PROGRAM_TYPES and not graph.initializer
 
 
-def _from_onnx(case: Any) -> Case:  # noqa: ANN401 - onnx has no public name for it
+def _from_onnx(case: Any) -> Case:
     node = case.model.graph.node[0]
     given, expected = case.data_sets[0]
     by_name = dict(zip((value.name for value in case.model.graph.input), map(_array, given), strict=True))
@@ -111,11 +114,11 @@ def _from_onnx(case: Any) -> Case:  # noqa: ANN401 - onnx has no public name for
     )
 
 
-def _array(value: Any) -> np.ndarray:  # noqa: ANN401 - an array or a protocol buffer
+def _array(value: Any) -> np.ndarray:
     return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any attribute
+def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode()
     return tuple(value) if isinstance(value, (list, tuple)) else value
@@ -214,7 +217,7 @@ def _gradients(case: Case, target: Target, places: list[int], weights: np.ndarra
     lowered = Lowered(_program(case, names, static), target.name)
     tensors = {name: target.to_tensor(value) for name, value in names.items() if name not in static}
 
-    def result(moving: list[Any]) -> Any:  # noqa: ANN401 - a framework tensor
+    def result(moving: list[Any]) -> Any:
         moved = {f"in{place}": value for place, value in zip(places, moving, strict=True)}
         return lowered({}, {**tensors, **moved})["out0"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def as_onnx_holds_it(program: Program) -> Program:
-    """Return the program with its floating-point attributes rounded to float32, as ONNX's protocol buffers hold them."""
+    """Return the program with attributes rounded to float32, as ONNX's protocol buffers hold them."""
     return replace(program, nodes=tuple(replace(node, attributes=_rounded(node)) for node in program.nodes))
 
 

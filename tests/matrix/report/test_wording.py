@@ -107,5 +107,5 @@ def test_finite_keeps_words_where_a_check_shows_them() -> None:
         ({"frameworks": [], "agrees": False}, ("fail", "no")),
     ],
 )
-def test_agreement_takes_more_than_one(reference: Any, said: tuple[str, str]) -> None:  # noqa: ANN401 - a report's entry
+def test_agreement_takes_more_than_one(reference: Any, said: tuple[str, str]) -> None:
     assert wording.agreement(reference) == said

@@ -57,7 +57,7 @@ def test_failure_on_the_way_keeps_the_old_files_whole(
 ) -> None:
     before = {path.name: path.read_bytes() for path in write_reports(certified, tmp_path)}
 
-    def full(descriptor: int) -> None:
+    def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)

@@ -1,0 +1,87 @@
+"""The update rules on TensorFlow. Formulas: `docs/training.md`; they are the same on every target.
+
+Tensors travel as dictionaries by parameter name; the optimizer's state is such a dictionary per quantity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+
+if TYPE_CHECKING:
+    from ..spec import Optimizer
+
+    Tensors = dict[str, tf.Tensor]
+    State = dict[str, Tensors]
+
+
+def state_names(optimizer: Optimizer) -> tuple[str, ...]:
+    """Return the quantities that an optimizer keeps per parameter; each begins at zero."""
+    if optimizer.kind == "adamw":
+        return ("first", "second")
+    return ("velocity",) if optimizer.momentum > 0.0 else ()
+
+
+def global_norm(gradients: Tensors) -> tf.Tensor:
+    """Return the square root of the sum of all squared elements."""
+    return tf.sqrt(tf.add_n([tf.reduce_sum(gradient * gradient) for gradient in gradients.values()]))
+
+
+def clipped(gradients: Tensors, norm: tf.Tensor, largest: float) -> Tensors:
+    """Return gradients scaled by `min(1, largest / norm)`, or as they are where `largest` is 0."""
+    if largest == 0.0:
+        return gradients
+    scale = tf.minimum(tf.ones_like(norm), largest / norm)
+    return {name: gradient * scale for name, gradient in gradients.items()}
+
+
+def update(
+    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: tf.Tensor
+) -> tuple[Tensors, State]:
+    """Make one update.
+
+    Args:
+        optimizer: The rule.
+        parameters: Tensors before the update.
+        gradients: Their gradients, clipped and dense.
+        state: The optimizer's tensors before the update.
+        rates: Shape (3,): learning rate and AdamW's two bias corrections.
+
+    Returns:
+        Parameters and state after it.
+    """
+    rule = _adamw if optimizer.kind == "adamw" else _sgd
+    return rule(optimizer, parameters, gradients, state, rates)
+
+
+def _adamw(
+    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: tf.Tensor
+) -> tuple[Tensors, State]:
+    """AdamW (Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm 2)."""
+    (decay_first, decay_second), (rate, correct_first, correct_second) = optimizer.betas, tf.unstack(rates)
+    changed: State = {"first": {}, "second": {}}
+    updated = {}
+    for name, gradient in gradients.items():
+        first = decay_first * state["first"][name] + (1.0 - decay_first) * gradient
+        second = decay_second * state["second"][name] + (1.0 - decay_second) * gradient * gradient
+        size = tf.sqrt(second) / tf.sqrt(correct_second) + optimizer.eps
+        kept = parameters[name] * (1.0 - rate * optimizer.weight_decay)
+        updated[name] = kept - (rate / correct_first) * first / size
+        changed["first"][name], changed["second"][name] = first, second
+    return updated, changed
+
+
+def _sgd(
+    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: tf.Tensor
+) -> tuple[Tensors, State]:
+    """SGD with coupled decay and momentum (Sutskever et al., On the importance of initialization, 2013)."""
+    momentum, updated, velocities = optimizer.momentum, {}, {}
+    for name, gradient in gradients.items():
+        decayed = optimizer.weight_decay * parameters[name]
+        slope = gradient + decayed if optimizer.weight_decay else gradient
+        if momentum > 0.0:
+            velocities[name] = momentum * state["velocity"][name] + slope
+            slope = slope + momentum * velocities[name] if optimizer.nesterov else velocities[name]
+        updated[name] = parameters[name] - rates[0] * slope
+    return updated, ({"velocity": velocities} if momentum > 0.0 else {})

@@ -1,0 +1,204 @@
+"""Training sessions on TensorFlow."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..errors import StackproofError, UnsupportedError
+from ..lower import Lowered, is_float, widened
+from ..noise import EXACT_OPERATORS
+from ..processor import processor_name
+from ..session import Options, Platform
+from . import rules
+from .optimizer import clipped, global_norm, state_names, update
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..noise import Noise
+    from ..program import Node, Program
+    from ..spec import Spec
+
+    Tensors = dict[str, tf.Tensor]
+    Variables = dict[str, tf.Variable]
+
+__all__ = ["TensorFlowSession", "describe", "open_session", "prepare", "rules"]
+
+
+def prepare(threads: int, device: str) -> None:
+    """Set threads, determinism and the device of this process; TensorFlow takes it before it first computes.
+
+    Args:
+        threads: CPU threads.
+        device: `auto`, `cpu` or `cuda`.
+
+    Raises:
+        UnsupportedError: `cuda` was asked for and TensorFlow sees no GPU.
+    """
+    gpus = tf.config.list_physical_devices("GPU")
+    if device == "cuda" and not gpus:
+        raise UnsupportedError(
+            f"TensorFlow {tf.__version__} sees no GPU: check the driver, install tensorflow[and-cuda], "
+            "or set run.device to cpu"
+        )
+    used = gpus[:1] if device != "cpu" else []
+    tf.config.set_visible_devices(used, "GPU")
+    for gpu in used:
+        tf.config.experimental.set_memory_growth(gpu, enable=True)
+        # A GPU would otherwise round the factors of float32 products to 10 bits (TensorFloat-32).
+        tf.config.experimental.enable_tensor_float_32_execution(enabled=False)
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    if used:
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_gpu_deterministic_ops=true".strip()
+    tf.config.experimental.enable_op_determinism()
+
+
+def describe() -> Platform:
+    """Say where sessions run."""
+    gpus = tf.config.get_visible_devices("GPU")
+    name = tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU") if gpus else processor_name()
+    build = {key: str(value) for key, value in tf.sysconfig.get_build_info().items()}
+    return Platform(
+        device="cuda" if gpus else "cpu",
+        device_name=name,
+        modules={"tensorflow": tf.__version__},
+        deterministic=True,
+        deterministic_why="tf.config.experimental.enable_op_determinism(), same build, device and thread count",
+        details={**build, "compiler": tf.version.COMPILER_VERSION, "source": tf.version.GIT_VERSION},
+    )
+
+
+def open_session(program: Program, spec: Spec, options: Options) -> TensorFlowSession:
+    """Open a session at the program's initial parameters.
+
+    Raises:
+        UnsupportedError: The program needs an operator that has no rule here.
+    """
+    return TensorFlowSession(program, spec, options)
+
+
+class TensorFlowSession:
+    """One training run on TensorFlow; see `backends.session.Session`.
+
+    Parameters, optimizer state and noise are variables, so that a compiled step takes and changes them in place.
+    """
+
+    def __init__(self, program: Program, spec: Spec, options: Options) -> None:
+        self._program, self._spec, self._options = program, spec, options
+        self._dtype = np.dtype(options.precision)
+        self._forward = Lowered(program, "tensorflow")
+        self._tables = {name: tf.constant(value) for name, value in self._wide(program.constants).items()}
+        zeros = {name: np.zeros_like(value) for name, value in program.parameters.items()}
+        self._parameters = self._variables(zeros)
+        self._state = {name: self._variables(zeros) for name in state_names(spec.optimizer)}
+        shapes = {} if options.noise is None else self._noise_shapes()
+        self._factors = self._variables({name: np.ones(shape) for name, shape in shapes.items()})
+        self.mode, self.why = ("xla" if options.compile else "eager"), ""
+        self._advance = self._compiled() if options.compile else self._step
+        self.reset(options.noise)
+
+    def _wide(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return widened(arrays, self._options.precision)
+
+    def _variables(self, arrays: Mapping[str, np.ndarray]) -> Variables:
+        return {name: tf.Variable(value) for name, value in self._wide(arrays).items()}
+
+    def _batch_signature(self) -> dict[str, tf.TensorSpec]:
+        zeros = {entry.name: self._own(np.zeros(entry.shape, entry.dtype)) for entry in self._program.inputs}
+        return {name: tf.TensorSpec(value.shape, value.dtype) for name, value in zeros.items()}
+
+    def _compiled(self) -> Any:  # noqa: ANN401 - a tf.function
+        signature = (self._batch_signature(), tf.TensorSpec((3,), self._dtype))
+        return tf.function(self._step, input_signature=signature, jit_compile=True, autograph=False)
+
+    def _noise_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every tensor that is computed with rounding, by the name its noise goes by."""
+        shapes = {f"update/{name}": value.shape for name, value in self._program.parameters.items()}
+
+        def record(node: Node, name: str, tensor: tf.Tensor) -> tf.Tensor:
+            if node.op not in EXACT_OPERATORS and tensor.dtype.is_floating:
+                shapes[name] = tuple(tensor.shape)
+            return tensor
+
+        def forward(batch: Tensors) -> tf.Tensor:
+            return self._forward({**self._tables, **self._read()}, batch, record)[self._program.loss]
+
+        tf.function(forward, autograph=False).get_concrete_function(self._batch_signature())
+        return shapes
+
+    def reset(self, noise: Noise | None) -> None:
+        """Go back to the initial parameters; see `backends.session.Session`.
+
+        Raises:
+            StackproofError: Noise for a session that was opened without it, or none for one opened with it.
+        """
+        if (noise is None) != (self._options.noise is None):
+            raise StackproofError("a session keeps to how it was opened, with noise or without: open another")
+        for name, value in self._wide(self._program.parameters).items():
+            self._parameters[name].assign(value)
+        for variables in self._state.values():
+            for variable in variables.values():
+                variable.assign(np.zeros(variable.shape, self._dtype))
+        if noise is not None:
+            for name, variable in self._factors.items():
+                variable.assign(noise.factors(name, variable.shape))
+
+    def place(self, batch: Mapping[str, np.ndarray]) -> Tensors:
+        """Put one batch on the device."""
+        return {name: tf.constant(self._own(value)) for name, value in batch.items()}
+
+    def _own(self, value: np.ndarray) -> np.ndarray:
+        return value.astype(self._dtype) if is_float(value) else value
+
+    def step(self, placed: Tensors, rates: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
+        """Make one optimizer update."""
+        loss, norm = self._advance(placed, tf.constant(rates.astype(self._dtype)))
+        return loss, norm
+
+    def _read(self) -> Tensors:
+        return {name: tf.convert_to_tensor(variable) for name, variable in self._parameters.items()}
+
+    def _step(self, batch: Tensors, rates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        parameters = self._read()
+        loss, gradients = self._differentiated(parameters, batch)
+        norm = global_norm(gradients)
+        gradients = clipped(gradients, norm, self._spec.train.clip_norm)
+        state = {key: {name: tf.convert_to_tensor(v) for name, v in kept.items()} for key, kept in self._state.items()}
+        updated, state = update(self._spec.optimizer, parameters, gradients, state, rates)
+        for name, value in updated.items():
+            noisy = value * self._factors[f"update/{name}"] if self._factors else value
+            self._parameters[name].assign(noisy)
+        for key, kept in state.items():
+            for name, value in kept.items():
+                self._state[key][name].assign(value)
+        return loss, norm
+
+    def _differentiated(self, parameters: Tensors, batch: Tensors) -> tuple[tf.Tensor, Tensors]:
+        """Return the loss and its gradients; those of embeddings come as rows with repetitions, and are summed."""
+        names = list(parameters)
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(list(parameters.values()))
+            after = self._perturbed if self._factors else None
+            loss = self._forward({**self._tables, **parameters}, batch, after)[self._program.loss]
+        found = tape.gradient(loss, list(parameters.values()), unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return loss, {name: tf.convert_to_tensor(gradient) for name, gradient in zip(names, found)}
+
+    def _perturbed(self, _node: Node, name: str, tensor: tf.Tensor) -> tf.Tensor:
+        return tensor * self._factors[name] if name in self._factors else tensor
+
+    def read(self, scalar: tf.Tensor) -> float:
+        """Wait for a scalar, and return it."""
+        return float(scalar)
+
+    def wait(self) -> None:
+        """Wait until every step so far is done: the device works in order."""
+        next(iter(self._parameters.values())).numpy()
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return copies of the current parameters."""
+        return {name: np.array(variable.numpy()) for name, variable in self._parameters.items()}

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from optimizer_contract import OPTIMIZERS, SHAPES, OptimizerContract, initial, pulls
+
+from stackproof.backends.on_tensorflow.optimizer import clipped, global_norm, state_names, update
+
+if TYPE_CHECKING:
+    from stackproof.backends.spec import Optimizer
+
+
+def _tensors(arrays: dict[str, np.ndarray]) -> dict[str, tf.Tensor]:
+    return {name: tf.constant(value) for name, value in arrays.items()}
+
+
+class TestOptimizer(OptimizerContract):
+    def train(self, optimizer: Optimizer, clip_norm: float, rates: np.ndarray) -> dict[str, np.ndarray]:
+        parameters = _tensors(initial())
+        state = {name: _tensors({n: np.zeros(s) for n, s in SHAPES.items()}) for name in state_names(optimizer)}
+        for pull, rate in zip(pulls(), rates, strict=True):
+            gradients = {name: pull[name] + 0.1 * parameters[name] for name in SHAPES}
+            gradients = clipped(gradients, global_norm(gradients), clip_norm)
+            parameters, state = update(optimizer, parameters, gradients, state, tf.constant(rate))
+        return {name: value.numpy() for name, value in parameters.items()}
+
+    def clip(self, gradients: dict[str, np.ndarray], largest: float) -> tuple[float, dict[str, np.ndarray]]:
+        tensors = _tensors(gradients)
+        norm = global_norm(tensors)
+        return float(norm), {name: g.numpy() for name, g in clipped(tensors, norm, largest).items()}
+
+    @pytest.mark.parametrize("kind", ["sgd", "momentum", "nesterov"])
+    def test_agrees_with_keras_at_a_constant_rate(self, kind: str) -> None:
+        """Keras holds rate and momentum in float32, and decays another quantity: values exact in float32, no decay."""
+        optimizer = dataclasses.replace(OPTIMIZERS[kind], lr=0.125, weight_decay=0.0)
+        optimizer = dataclasses.replace(optimizer, momentum=0.875 if optimizer.momentum else 0.0)
+        keras = tf.keras.optimizers.SGD(optimizer.lr, optimizer.momentum, nesterov=optimizer.nesterov)
+        variables = {name: tf.Variable(value) for name, value in initial().items()}
+        for pull in pulls():
+            gradients = [pull[name] + 0.1 * variable for name, variable in variables.items()]
+            keras.apply_gradients(zip(gradients, variables.values(), strict=True))
+        ours = self.train(optimizer, 0.0, np.array([[0.125, 1.0, 1.0]] * len(pulls())))
+        for name, variable in variables.items():
+            np.testing.assert_allclose(ours[name], variable.numpy(), rtol=0, atol=1e-13)
