@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from .errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 # The names that numpy (bfloat16: ml_dtypes) has for ONNX's TensorProto.DataType numbers.
 DTYPES = {
@@ -153,6 +154,27 @@ def _ceiled(size: int, span: int, stride: int, pair: tuple[int, int]) -> tuple[i
     last = math.ceil((size + before + after - span) / stride)
     last -= last * stride >= size + before
     return before, max(after, last * stride + span - size - before)
+
+
+def window_slices(
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    attributes: Mapping[str, Any],
+) -> Iterator[tuple[slice, ...]]:
+    """Return what each place of a window sees: one strided slice of a channels-first tensor per place, in row order.
+
+    Args:
+        sizes: Spatial sizes after padding.
+        kernel: The window's spatial sizes.
+        attributes: The node's; strides and dilations count.
+    """
+    rank = len(sizes)
+    strides, dilations = (tuple(attributes.get(name) or (1,) * rank) for name in ("strides", "dilations"))
+    axes = []
+    for size, window, stride, dilation in zip(sizes, kernel, strides, dilations):
+        last = (size - (window - 1) * dilation - 1) // stride * stride
+        axes.append([slice(place * dilation, place * dilation + last + 1, stride) for place in range(window)])
+    return ((slice(None), slice(None), *spatial) for spatial in itertools.product(*axes))
 
 
 def allowed_keys(queries: int, keys: int, attributes: Mapping[str, Any]) -> np.ndarray | None:

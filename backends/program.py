@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import zipfile
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
@@ -85,7 +86,7 @@ def tensors_digest(tensors: Mapping[str, np.ndarray]) -> str:
     """Return the SHA-256 over names, dtypes, shapes and little-endian bytes of tensors, sorted by name."""
     state = hashlib.sha256()
     for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
+        array = np.asarray(tensors[name], order="C")
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
         state.update(f"{name}\0{array.dtype.name}\0{array.shape}\0".encode())
         state.update(little.tobytes())
@@ -122,7 +123,11 @@ def load(content: bytes) -> Program:
     Raises:
         ValueError: The bytes are no program, or one of another schema version.
     """
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise ValueError("these bytes are no program: they are no whole .npz file")
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        if "graph" not in arrays.files:
+            raise ValueError("these bytes are no program: the file has no graph")
         graph = json.loads(arrays["graph"].tobytes())
         if graph["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"program schema {graph['schema_version']}, this version reads {SCHEMA_VERSION}")

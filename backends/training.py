@@ -7,8 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-
-
 from .data import batches
 from .program import tensors_digest
 from .schedule import rates

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from .report.model import finite
 from .store import outside, replace_file
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def write_certificates(site: Site, report: Mapping[str, Any]) -> None:
     """
     specs = {spec["name"]: spec for spec in report["specs"]}
     for cell in report["cells"]:
-        text = json.dumps(make_certificate(site, report, cell, specs[cell["spec"]]), indent=2, allow_nan=False)
+        tables = finite(make_certificate(site, report, cell, specs[cell["spec"]]))
+        text = json.dumps(tables, indent=2, allow_nan=False)
         with outside(site.folder):
             replace_file(site.folder / "certificates" / f"{cell['id']}.json", f"{text}\n".encode())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 SCHEMA_VERSION: Final = 1
-NOISE_DRAWS: Final = 4
+# How many noise runs each cell makes, and how large their noise is: so large that what happens at a branch near which
+# the run passes (a ReLU about to change its side) happens in some of them.
+NOISE_DRAWS: Final = 8
+NOISE_UNIT: Final = 16.0 * FLOAT32_UNIT
 
 # Whether a framework's float64 reference is compiled. It only has to be right; this is what is quickest for each.
 _REFERENCE_COMPILED: Final = {"torch": False, "tensorflow": False, "jax": True}
@@ -42,17 +46,19 @@ class Program:
     path: Path
 
 
-def plan_runs(spec: Spec, framework: str) -> list[dict[str, Any]]:
+def plan_runs(spec: Spec, stack: Stack) -> list[dict[str, Any]]:
     """Return the runs of a cell's evidence: the float64 reference, its noise draws, and the run that is judged.
 
     The judged run comes first: a framework that cannot make it at all is told so soonest.
     """
-    wide = {"precision": "float64", "compile": _REFERENCE_COMPILED[framework]}
+    wide = {"precision": "float64", "compile": _REFERENCE_COMPILED[stack.framework]}
     runs = [plan_measured(spec), {"name": "reference", **wide, "noise": None}]
     if spec.train.precision == "float64":
         return runs
-    draws = [{"seed": seed, "unit": FLOAT32_UNIT} for seed in range(NOISE_DRAWS)]
-    return [*runs, *({"name": f"noise{draw['seed']}", **wide, "noise": draw} for draw in draws)]
+    # Each stack has draws of its own, so that the cells of a spec try different ones.
+    first = int.from_bytes(hashlib.sha256(stack.id.encode()).digest()[:4], "little")
+    draws = [{"seed": first + draw, "unit": NOISE_UNIT} for draw in range(NOISE_DRAWS)]
+    return [*runs, *({"name": f"noise{place}", **wide, "noise": draw} for place, draw in enumerate(draws))]
 
 
 def plan_measured(spec: Spec) -> dict[str, Any]:

@@ -80,6 +80,7 @@ class _Work:
 
     def _environment(self, stack: Stack, lock: Lock) -> Made[Environment]:
         if stack not in self.environments:
+            self.site.reporter.plan(1)
             self.environments[stack] = make_environment(self.site, stack, lock)
         return self.environments[stack]
 

@@ -99,7 +99,8 @@ def _rounded(value: float | None) -> float | None:
 def _times(folder: Path) -> _Times:
     """Read from a store what each framework's stages took, on average."""
     taken: dict[tuple[str, str], list[float]] = {}
-    with contextlib.closing(sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True)) as connection:
+    address = f"{(folder.absolute() / DATABASE).as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
         for stage, subject, seconds in connection.execute("SELECT stage, subject, seconds FROM results"):
             if stage in _STAGES and (framework := _framework(subject)):
                 taken.setdefault((stage, framework), []).append(seconds)

@@ -21,7 +21,7 @@ class Reporter:
         return None
 
     def plan(self, stages: int) -> None:
-        """Learn how many stages there are to be done or found done."""
+        """Learn of stages that are to be done or found done; may be called again for more."""
 
     def skip(self, stages: int) -> None:
         """Learn that planned stages will not be needed."""
@@ -50,11 +50,12 @@ class PlainReporter(Reporter):
 
     def plan(self, stages: int) -> None:
         """See `Reporter`."""
-        self._total = stages
+        with self._guard:
+            self._total += stages
 
     def skip(self, stages: int) -> None:
         """See `Reporter`."""
-        self._total -= stages
+        self.plan(-stages)
 
     def start(self, stage: str, subject: str) -> None:
         """See `Reporter`."""
@@ -63,20 +64,18 @@ class PlainReporter(Reporter):
 
     def finish(self, stage: str, subject: str, seconds: float, *, reused: bool) -> None:
         """See `Reporter`."""
-        self._done += 1
-        if not reused:
-            self._say(f"{stage:<10} {subject}: done in {seconds:.1f} s")
-        elif self._verbose:
-            self._say(f"{stage:<10} {subject}: nothing changed, reused")
+        end = f"done in {seconds:.1f} s" if not reused else "nothing changed, reused" if self._verbose else ""
+        self._say(f"{stage:<10} {subject}: {end}" if end else "", done=1)
 
     def fail(self, stage: str, subject: str, reason: str) -> None:
         """See `Reporter`."""
-        self._done += 1
-        self._say(f"{stage:<10} {subject}: failed: {reason}")
+        self._say(f"{stage:<10} {subject}: failed: {reason}", done=1)
 
-    def _say(self, line: str) -> None:
+    def _say(self, line: str, done: int = 0) -> None:
         with self._guard:
-            print(f"[{self._done}/{self._total}] {line}", file=self._stream, flush=True)
+            self._done += done
+            if line:
+                print(f"[{self._done}/{self._total}] {line}", file=self._stream, flush=True)
 
 
 class BarReporter(Reporter):
@@ -107,14 +106,13 @@ class BarReporter(Reporter):
 
     def plan(self, stages: int) -> None:
         """See `Reporter`."""
-        self._total = stages
-        self._progress.update(self._task, total=stages)
+        with self._guard:
+            self._total += stages
+            self._progress.update(self._task, total=self._total)
 
     def skip(self, stages: int) -> None:
         """See `Reporter`."""
-        with self._guard:
-            self._total -= stages
-        self._progress.update(self._task, total=self._total)
+        self.plan(-stages)
 
     def start(self, stage: str, subject: str) -> None:
         """See `Reporter`."""

@@ -36,7 +36,7 @@ class Task:
 def key_of(site: Site, cell: Cell, lock: Lock) -> str:
     """Return the key that a cell's evidence is kept under."""
     program = site.programs[cell.spec]
-    runs = plan_runs(program.spec, cell.stack.framework)
+    runs = plan_runs(program.spec, cell.stack)
     job = make_job(program, cell.stack.framework, site.run, runs, site.folder)
     return run_key(lock, site.worker_digest, program, job, site.machine)
 
@@ -63,7 +63,7 @@ def make_run(site: Site, task: Task) -> Made[dict[str, Any]]:
     """
     cell, start = task.cell, time.monotonic()
     site.reporter.start("run", cell.id)
-    runs = plan_runs(site.programs[cell.spec].spec, cell.stack.framework)
+    runs = plan_runs(site.programs[cell.spec].spec, cell.stack)
     request = prepare(site, cell, task.environment, "run", runs)
     outcome = run_worker(request, site.cancel)
     seconds, key = time.monotonic() - start, key_of(site, cell, task.lock)

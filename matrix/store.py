@@ -131,8 +131,8 @@ class Store:
         """
         digest = hashlib.sha256(content).hexdigest()
         path = self._folder / "evidence" / f"{digest}{suffix}"
-        if not path.exists():
-            with outside(self._folder):
+        with outside(self._folder):
+            if not path.exists() or path.read_bytes() != content:
                 replace_file(path, content)
         return digest
 
@@ -145,11 +145,13 @@ class Store:
         Raises:
             OutsideError: The file is missing or is no longer what its name says.
         """
+        path = self._folder / "evidence" / name
         with outside(self._folder):
-            content = (self._folder / "evidence" / name).read_bytes()
+            content = path.read_bytes() if path.exists() else b""
         if hashlib.sha256(content).hexdigest() != name.partition(".")[0]:
             raise OutsideError(
-                f"evidence {name} in {self._folder} was changed or cut short: remove it and certify again"
+                f"evidence {name} in {self._folder} is missing, was changed or was cut short: certify with --fresh to "
+                "make it anew"
             )
         return content
 

@@ -82,17 +82,22 @@ def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
     try:
         with Store(folder) as store:
             site = open_site(folder, store, matrix, settings or Settings())
-            return _train(site, stack, run)
+            with site.reporter:
+                site.reporter.plan(1 if run.environment is not None else 3)
+                return _train(site, stack, run)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _train(site: Site, stack: Stack, run: Run) -> dict[str, Any]:
     environment = environment_of(run.environment) if run.environment is not None else _environment(site, stack)
-    request = prepare(site, Cell(stack, run.spec.name), environment, "run", [plan_measured(run.spec)])
+    cell = Cell(stack, run.spec.name)
+    request = prepare(site, cell, environment, "run", [plan_measured(run.spec)])
+    site.reporter.start("run", cell.id)
     outcome = run_worker(request, site.cancel)
     if not outcome.ok:
         raise _error(failure_of(outcome))
+    site.reporter.finish("run", cell.id, outcome.seconds, reused=False)
     return _tables(collect(site, request, outcome), run)
 
 
@@ -107,7 +112,7 @@ def _required(made: Made[T]) -> T:
 
 
 def _error(failure: Failure) -> StackproofError:
-    text = "\n".join([failure.reason, *failure.log])
+    text = "\n".join(dict.fromkeys([failure.reason, *failure.log]))
     if failure.outside:
         return OutsideError(text)
     return UnsupportedError(text) if failure.kind == "refused" else FailedError(text)

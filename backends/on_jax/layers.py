@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..nodes import normalized_axes, optional, paddings, refuse
+from ..nodes import normalized_axes, optional, paddings, window_slices
 from ..registry import rule
 
 if TYPE_CHECKING:
@@ -39,12 +40,23 @@ def _conv(inputs: Inputs, attributes: Attributes) -> Array:
 
 @rule("MaxPool", "jax")
 def _max_pool(inputs: Inputs, attributes: Attributes) -> Array:
-    dilated = any(size != 1 for size in attributes.get("dilations") or ())
-    refuse("MaxPool", "jax", {"dilations": dilated}, ("dilations",))
     data, kernel = inputs[0], tuple(attributes["kernel_shape"])
     strides = tuple(attributes.get("strides") or (1,) * len(kernel))
     pads = ((0, 0), (0, 0), *paddings(data.shape[2:], kernel, attributes))
+    if any(size != 1 for size in attributes.get("dilations") or ()):
+        return _dilated_max_pool(jnp.pad(data, pads, constant_values=-jnp.inf), attributes)
     return lax.reduce_window(data, -jnp.inf, lax.max, (1, 1, *kernel), (1, 1, *strides), pads)
+
+
+def _dilated_max_pool(data: Array, attributes: Attributes) -> Array:
+    """Take the larger of each place of the window in turn: `reduce_window` has no gradient with dilation."""
+    places = window_slices(data.shape[2:], attributes["kernel_shape"], attributes)
+    return functools.reduce(_larger, (data[place] for place in places))
+
+
+def _larger(left: Array, right: Array) -> Array:
+    """Return the larger elements, the left of equal ones, and what is not a number."""
+    return jnp.where((left >= right) | jnp.isnan(left), left, right)
 
 
 @rule("GlobalAveragePool", "jax")

@@ -46,6 +46,8 @@ def prepare(threads: int, device: str) -> None:
         )
     _chosen["device"] = "cuda" if available and device != "cpu" else "cpu"
     torch.set_num_threads(threads)
+    # cuDNN would otherwise round the factors of float32 convolutions to 10 bits (TensorFloat-32).
+    torch.backends.cudnn.allow_tf32 = False
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(mode=True)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ..progress import choose_reporter
 from ..report.training import show_training
 from ..report.write import render_json
+from ..site import Settings
 from ..spec_file import load_spec
 from ..training import Run, train
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Train a spec and show its trajectory."""
     spec = load_spec(options.spec, options.settings)
-    made = train(Run(spec, options.backend, options.env, options.device, options.threads))
+    asked = Run(spec, options.backend, options.env, options.device, options.threads)
+    reporter = choose_reporter(quiet=options.quiet, verbose=options.verbose)
+    made = train(asked, Settings(reporter=reporter))
     if options.json:
         sys.stdout.write(render_json(made))
     else:

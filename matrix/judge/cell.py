@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compat.verdict import Check
 from .checks import (
     check_determinism,
     check_reference,
@@ -19,7 +20,7 @@ from .evidence import QUANTITIES, read_track
 from .verdict import find_verdict
 
 if TYPE_CHECKING:
-    from ...compat.verdict import Check, Level, Throughput, Verdict
+    from ...compat.verdict import Level, Throughput, Verdict
     from ..records import CellRecord
     from .checks import Standard
     from .evidence import Tracks
@@ -77,6 +78,8 @@ def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_
     measured = record.measured.value
     if measured is not None and measured.repeat is not None:
         checks.append(check_determinism(tracks, read_track(measured.repeat, judge.blob), document))
+    else:
+        checks.append(Check("determinism", "skip", None, "same bits", _why_no_repeat(record)))
     checks.append(check_versions(record.lock.value, document))
     if wrong_start := check_start(tracks, judge.start):
         checks.append(wrong_start)
@@ -93,6 +96,11 @@ def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_
         mode_why=tracks.measured.why,
         curves=_curves(tracks, standard),
     )
+
+
+def _why_no_repeat(record: CellRecord) -> str:
+    failure = record.measured.failure
+    return failure.reason if failure is not None else "it was not run a second time"
 
 
 def _why_no_ratio(record: CellRecord) -> str:

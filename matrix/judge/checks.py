@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...compat.verdict import Check
 from .envelope import DRIFT, find_departure
 from .reference import AGREEMENT, distance
@@ -57,8 +59,9 @@ def _modules_apart(locked: Mapping[str, str], modules: Mapping[str, str]) -> lis
 
 
 def _same(locked: str, stated: str) -> bool:
-    """Say whether a module's own version is the locked one; a module may leave out or add the local part."""
-    return locked.partition("+")[0] == stated.partition("+")[0]
+    """Say whether a module's own version is the locked one; either may lack the local part."""
+    (left, _, build), (right, _, other) = locked.partition("+"), stated.partition("+")
+    return left == right and (not build or not other or build == other)
 
 
 def check_reference(tracks: Tracks, reference: Reference) -> Check:
@@ -92,7 +95,7 @@ def check_determinism(first: Tracks, again: Track, document: Mapping[str, Any]) 
     promised = document["platform"]["deterministic"]
     why = document["platform"]["deterministic_why"]
     same = first.measured.digest == again.digest and all(
-        (first.measured.scalars[name] == values).all() for name, values in again.scalars.items()
+        np.array_equal(first.measured.scalars[name], values, equal_nan=True) for name, values in again.scalars.items()
     )
     if same:
         return Check("determinism", "pass", "same bits", "same bits", "two processes made the same bits at every step")
@@ -106,7 +109,7 @@ def check_determinism(first: Tracks, again: Track, document: Mapping[str, Any]) 
 def _first_apart(left: Track, right: Track) -> str:
     for step in range(left.steps):
         for name, values in left.scalars.items():
-            if values[step] != right.scalars[name][step]:
+            if not np.array_equal(values[step], right.scalars[name][step], equal_nan=True):
                 return f"two processes differ first in {name} at step {step + 1}"
     return "two processes differ in the final parameters"
 

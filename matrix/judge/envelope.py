@@ -1,8 +1,8 @@
 """The envelope: how far rounding alone may carry a run of lower precision from the reference.
 
-Its origin is measured, spec by spec: in float64, every operation's result is perturbed by one float32 rounding error
-(`backends.noise`), several times over. The spread of those runs, times `SAFETY`, is what is allowed. Where `SAFETY`
-comes from is in `docs/tolerance.md`, and `benchmarks/tolerance.py` measures it again.
+Its origin is measured, spec by spec: in float64, every operation's result is perturbed by a few float32 rounding errors
+(`backends.noise`, `jobs.NOISE_UNIT`), several times over. The spread of those runs, times `SAFETY`, is what is allowed.
+Where both numbers come from is in `docs/tolerance.md`, and `benchmarks/tolerance.py` measures it again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .reference import Reference
 
 # How many times the largest spread seen in the noise runs is allowed.
-SAFETY: Final = 16.0
+SAFETY: Final = 2.0
 # A run outside the envelope by at most this factor has drifted; further out, it is incorrect.
 DRIFT: Final = 10.0
 # The rounding of the recorded number itself, in float32 rounding errors.
@@ -103,10 +103,19 @@ def find_departure(track: Track, reference: Reference, envelope: Envelope) -> De
 
 def _note(away: float, allowed: float, where: str, so_far: tuple[float, str, str]) -> tuple[float, str, str]:
     worst, place, first = so_far
-    excess = float("inf") if np.isnan(away) else away / allowed if allowed else (0.0 if away == 0.0 else float("inf"))
+    excess = _excess(away, allowed)
     if excess > 1.0 and not first:
         first = where
     return (excess, where, first) if excess > worst else (worst, place, first)
+
+
+def _excess(away: float, allowed: float) -> float:
+    """Return a difference as a multiple of what is allowed; where either is not finite, nothing is allowed."""
+    if not (np.isfinite(away) and np.isfinite(allowed)):
+        return float("inf")
+    if allowed:
+        return away / allowed
+    return float("inf") if away else 0.0
 
 
 def _spread(pairs: Sequence[tuple[Track, Track]], name: str) -> np.ndarray | float:

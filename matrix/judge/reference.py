@@ -57,8 +57,9 @@ class Distance:
 def find_reference(votes: Mapping[str, Track]) -> Reference:
     """Find what the frameworks agree on.
 
-    Each framework has one vote. The consensus is the element-wise median of the votes; a framework further from it than
-    `AGREEMENT` stands apart. If fewer than two of several agree, there is no consensus.
+    Each framework has one vote. The consensus is the element-wise median of the votes (of two, the smaller, so that
+    their whole difference counts); a framework further from it than `AGREEMENT` stands apart. If fewer than two of
+    several agree, there is no consensus.
 
     Args:
         votes: A float64 track by framework; at least one.
@@ -90,11 +91,15 @@ def distance(
             value = float(relative[name][step])
             value = 0.0 if track.scalars[name][step] == scalars[name][step] else value
             largest = _larger(largest, value)
-            first = first or ("" if value <= allowed else f"{name} at step {step + 1} ({value:.1e} relative)")
+            first = first or ("" if value <= allowed else f"{name} at step {step + 1} ({_size(value)})")
     for name, value in parameter_distances(track.parameters, parameters).items():
         largest = _larger(largest, value)
-        first = first or ("" if value <= allowed else f"final parameter {name} ({value:.1e} relative)")
+        first = first or ("" if value <= allowed else f"final parameter {name} ({_size(value)})")
     return Distance(largest, first)
+
+
+def _size(value: float) -> str:
+    return "not a finite number" if np.isnan(value) else f"{value:.1e} relative"
 
 
 def parameter_distances(mine: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -115,14 +120,21 @@ def _larger(left: float, right: float) -> float:
 
 
 def _median(tracks: Sequence[Track]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    scalars = {name: np.median([track.scalars[name] for track in tracks], axis=0) for name in QUANTITIES}
+    scalars = {name: _middle([track.scalars[name] for track in tracks]) for name in QUANTITIES}
     names = tracks[0].parameters
-    return scalars, {name: np.median([track.parameters[name] for track in tracks], axis=0) for name in names}
+    return scalars, {name: _middle([track.parameters[name] for track in tracks]) for name in names}
+
+
+def _middle(votes: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the element-wise lower median; nan sorts last, so that one vote without a number is outvoted."""
+    return np.asarray(np.sort(np.stack(votes), axis=0)[(len(votes) - 1) // 2])
 
 
 def _explain(votes: Mapping[str, Track], members: tuple[str, ...], apart: Mapping[str, str]) -> str:
+    if len(votes) == 1 and members:
+        return f"{members[0]} alone: no second framework to agree with"
     if len(votes) == 1:
-        return f"{members[0] if members else next(iter(votes))} alone: no second framework to agree with"
+        return f"{next(iter(apart))} alone, and it made no reference: first in {next(iter(apart.values()))}"
     if not members:
         where = next((text for text in apart.values() if text), "")
         return f"{' and '.join(sorted(votes))} disagree in float64, first in {where}; nothing says which one is right"

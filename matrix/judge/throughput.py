@@ -33,16 +33,22 @@ def compare_pairs(pairs: Sequence[tuple[float, float]], baseline: str, steps: in
         low=low,
         high=high,
         baseline=baseline,
-        confidence=CONFIDENCE,
+        confidence=min(CONFIDENCE, coverage(len(rounds))),
         rounds=tuple(float(value) for value in rounds),
         steps_per_second=steps / float(np.median([candidate for _, candidate in pairs])),
     )
 
 
+def coverage(count: int) -> float:
+    """Return the probability with which the smallest and the largest of so many values enclose their median."""
+    return 1.0 - 2.0 ** (1 - count)
+
+
 def interval(values: np.ndarray) -> tuple[float, float]:
     """Return the narrowest symmetric pair of order statistics that covers the median with `CONFIDENCE`.
 
-    With too few values for any pair to reach it, the smallest and the largest value are returned.
+    With too few values for any pair to reach it, the smallest and the largest value are returned; `coverage` says with
+    which probability they cover it.
     """
     ordered, count = np.sort(values), len(values)
     below, rank = 0.0, 0

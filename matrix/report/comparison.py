@@ -25,7 +25,10 @@ def show_comparison(found: Mapping[str, Any], stream: TextIO) -> None:
         )
     for name, backend in found["backends"].items():
         stream.writelines(f"  {name}: {reason}\n" for reason in backend["reasons"])
-    stream.write("largest relative difference to the float64 consensus, over losses and gradient norms\n")
+    stream.write(
+        "largest relative differences to the float64 consensus: of the float64 run, over everything recorded; "
+    )
+    stream.write("of the run as asked, over its losses\n")
 
 
 def _number(value: float | None) -> str:

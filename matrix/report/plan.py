@@ -20,9 +20,10 @@ def show_plan(found: Mapping[str, Any], stream: TextIO) -> None:
     stream.writelines(f"  {cell['id']:<{width}}  {_states(cell)}  {_baseline(cell)}\n" for cell in found["cells"])
     totals = found["totals"]
     stream.write(f"{totals['cells']} cells, {totals['runs_reused']} of them run already in {found['folder']}; ")
-    stream.write(f"the rest takes {_seconds(totals['estimated_seconds'])} of work\n")
     if totals["estimated_seconds"] is None:
-        stream.write("(times become known once a cell of each framework was certified there)\n")
+        stream.write("what the rest takes is known once a cell of each framework was certified there\n")
+    else:
+        stream.write(f"the rest takes {_seconds(totals['estimated_seconds'])} of work\n")
 
 
 def _states(cell: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from stackproof.backends.nodes import (
     refuse_attention,
     reshaped,
     split_sizes,
+    window_slices,
 )
 
 
@@ -75,6 +76,12 @@ def test_paddings(attributes: dict[str, object], pads: tuple[tuple[int, int], ..
 def test_last_pooling_window_begins_inside_the_input() -> None:
     """With ceil_mode a second window would begin at place 2, after the input's two."""
     assert paddings((2,), (1,), {"ceil_mode": 1, "strides": (2,)}) == ((0, 0),)
+
+
+def test_window_slices_see_what_each_place_of_the_window_sees() -> None:
+    data = np.arange(7)[None, None]
+    attributes = {"strides": (2,), "dilations": (3,)}
+    assert [data[place][0, 0].tolist() for place in window_slices((7,), (2,), attributes)] == [[0, 2], [3, 5]]
 
 
 def test_allowed_keys() -> None:

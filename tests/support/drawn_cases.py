@@ -168,6 +168,7 @@ def _windows(make: _Maker) -> Iterator[Case]:
     yield make.case("Conv", "1d", make.normal(2, 3, 9), make.normal(4, 3, 3), make.normal(4), pads=(1, 2), strides=(2,))
     yield make.case("MaxPool", "plain", make.normal(*image), kernel_shape=(2, 2), strides=(2, 2))
     yield make.case("MaxPool", "pads", make.normal(*image), kernel_shape=(3, 2), strides=(2, 1), pads=(1, 0, 1, 1))
+    yield make.case("MaxPool", "dilated", make.normal(*image), kernel_shape=(3, 2), dilations=(2, 3), strides=(2, 1))
     yield make.case("MaxPool", "overlap", make.normal(*image), kernel_shape=(3, 3))
     yield make.case("MaxPool", "same", make.normal(*image), kernel_shape=(3, 3), strides=(2, 2), auto_pad="SAME_UPPER")
     yield make.case("GlobalAveragePool", "image", make.normal(*image))

@@ -205,6 +205,12 @@ def gradient_error(case: Case, target: Target, step: float = 1e-5) -> float:
     return max(errors)
 
 
+def first_output_gradients(case: Case, target: Target) -> list[np.ndarray]:
+    """Return the gradients of the sum of a case's first output with respect to its float64 inputs."""
+    places = [i for i, value in enumerate(case.inputs) if value is not None and value.dtype == np.float64]
+    return _gradients(case, target, places, np.ones(reference(case)[0].shape))
+
+
 def _scalar(case: Case, place: int, change: np.ndarray, weights: np.ndarray) -> float:
     inputs = list(case.inputs)
     inputs[place] = inputs[place] + change

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pytest
 from drawn_cases import DIFFERENTIATED, drawn_cases
-from operator_cases import OPERATORS, check, gradient_error, onnx_cases, reference, run
+from operator_cases import (
+    OPERATORS,
+    Case,
+    check,
+    first_output_gradients,
+    gradient_error,
+    onnx_cases,
+    reference,
+    run,
+)
 
 from stackproof.backends.errors import UnsupportedError
 from stackproof.backends.registry import operators
@@ -15,7 +24,7 @@ from stackproof.backends.registry import operators
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from operator_cases import Case, Target
+    from operator_cases import Target
 
 
 class OperatorContract:
@@ -50,3 +59,19 @@ class OperatorContract:
     @pytest.mark.parametrize("case", [case for case in drawn_cases("float64") if case.op in DIFFERENTIATED], ids=str)
     def test_gradients_are_central_differences(self, case: Case) -> None:
         assert gradient_error(case, self.target) < 1e-7
+
+    @pytest.mark.parametrize("dilations", [(1, 1), (2, 2)])
+    def test_the_first_of_equal_maxima_gets_the_gradient(self, dilations: tuple[int, int]) -> None:
+        data = np.zeros((1, 1, 3, 3))
+        case = Case("ties", "MaxPool", (data,), {"kernel_shape": (2, 2), "strides": (2, 2), "dilations": dilations})
+        (gradient,) = first_output_gradients(case, self.target)
+        assert gradient.tolist() == [[[[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]]
+
+    @pytest.mark.parametrize("dilations", [(1, 1), (2, 2)])
+    @pytest.mark.parametrize("place", [(0, 0), (0, 2), (2, 2)])
+    def test_pooling_keeps_what_is_not_a_number(self, place: tuple[int, int], dilations: tuple[int, int]) -> None:
+        data = np.arange(9.0).reshape(1, 1, 3, 3)
+        data[0, 0][place] = np.nan
+        kernel = (2, 2) if dilations == (2, 2) else (3, 3)
+        (pooled,) = run(Case("nan", "MaxPool", (data,), {"kernel_shape": kernel, "dilations": dilations}), self.target)
+        assert np.isnan(pooled).all()

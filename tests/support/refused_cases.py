@@ -68,15 +68,6 @@ INDICES = frozenset(
         "test_maxpool_with_argmax_2d_precomputed_strides",
     }
 )
-# JAX has no gradient of dilated pooling, and a program is there to be trained.
-DILATED = frozenset(
-    {
-        "test_maxpool_2d_dilations",
-        "test_maxpool_3d_dilations",
-        "test_maxpool_3d_dilations_use_ref_impl",
-        "test_maxpool_3d_dilations_use_ref_impl_large",
-    }
-)
 # A Split whose parts are counted from its outputs ended with operator set 18.
 SPLIT = frozenset(
     {

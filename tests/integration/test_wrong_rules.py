@@ -1,0 +1,115 @@
+"""Frameworks made wrong on purpose are found out: the judge sees, and says where it saw first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tiny import MLP, THREE, eager, patch_backends, write_matrix
+
+from stackproof.matrix.cli.certify import exit_code
+from stackproof.matrix.config import load_matrix
+from stackproof.matrix.pipeline import Request, certify
+from stackproof.matrix.site import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = r"first in (loss|grad_norm) at step [1-6] \(\S+ relative\)"
+SGD = MLP.replace('kind = "adamw"', 'kind = "sgd"\n    momentum = 0.9\n    nesterov = true')
+GELU = MLP.replace("outputs = 3", 'outputs = 3\n    activation = "gelu"')
+GPT = """
+    [model]
+    kind = "gpt"
+    layers = 1
+    width = 8
+    heads = 2
+    context = 6
+    vocabulary = 8
+    [data]
+    batch = 2
+    [optimizer]
+    kind = "adamw"
+    lr = 0.01
+    [train]
+    steps = 6
+"""
+
+
+@pytest.fixture(autouse=True)
+def _cached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACKPROOF_CACHE", str(cache))
+
+
+def test_epsilon_inside_the_square_root_is_incorrect(tmp_path: Path) -> None:
+    patched = patch_backends(
+        tmp_path,
+        "on_tensorflow/optimizer.py",
+        "size = tf.sqrt(second) / tf.sqrt(correct_second) + optimizer.eps",
+        "size = tf.sqrt(second / correct_second + optimizer.eps)",
+    )
+    report = _certify(tmp_path, THREE, eager(), patched)
+    cells = {cell["stack"]["framework"]: cell for cell in report["cells"]}
+    assert {name: cell["verdict"] for name, cell in cells.items()} == {
+        "torch": "certified",
+        "tensorflow": "incorrect",
+        "jax": "certified",
+    }
+    assert exit_code(report) == 1
+    reasons = cells["tensorflow"]["reasons"]
+    assert re.search(f"stands apart from jax, torch, {FIRST}", reasons[0])
+    assert report["specs"][0]["reference"]["frameworks"] == ["jax", "torch"]
+    assert reasons[0] in (tmp_path / "out" / "report.html").read_text()
+    assert reasons[0] in (tmp_path / "out" / "report.md").read_text()
+    certificate = (tmp_path / "out" / "certificates" / f"{cells['tensorflow']['id']}.json").read_text()
+    assert '"verdict": "incorrect"' in certificate
+
+
+MUTANTS = {
+    "nesterov looks back": (
+        SGD,
+        "on_jax/optimizer.py",
+        "slope = slope + momentum * velocities[name] if optimizer.nesterov else velocities[name]",
+        "slope = velocities[name]",
+    ),
+    "first moment is not corrected": (
+        MLP,
+        "on_jax/optimizer.py",
+        "updated[name] = kept - (rate / correct_first) * first / size",
+        "updated[name] = kept - rate * first / size",
+    ),
+    "gelu is the approximate one": (
+        GELU,
+        "on_jax/arithmetic.py",
+        'approximate=attributes.get("approximate", "none") == "tanh"',
+        "approximate=True",
+    ),
+    "attention sees one position ahead": (
+        GPT,
+        "on_jax/attention.py",
+        "allowed = allowed_keys(query.shape[1], key.shape[1], attributes)",
+        "allowed = allowed_keys(query.shape[1], key.shape[1], attributes)\n"
+        "        allowed = None if allowed is None else np.tri(query.shape[1], key.shape[1], 1, dtype=bool)",
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_other_wrong_rules_are_incorrect(mutant: str, tmp_path: Path) -> None:
+    """With two frameworks nobody is outvoted: neither is certified, and the report says that nothing decides."""
+    spec, file, old, new = MUTANTS[mutant]
+    patched = patch_backends(tmp_path, file, old, new)
+    if "np.tri" in new:
+        attention = patched / file
+        attention.write_text(attention.read_text().replace("import jax\n", "import jax\nimport numpy as np\n", 1))
+    report = _certify(tmp_path, {"torch": ["2.13.0"], "jax": ["0.10.2"]}, eager(spec), patched)
+    assert [cell["verdict"] for cell in report["cells"]] == ["incorrect"] * 2
+    for cell in report["cells"]:
+        assert re.search(f"jax and torch disagree in float64, {FIRST}; nothing says which", cell["reasons"][0])
+    assert not report["specs"][0]["reference"]["agrees"]
+
+
+def _certify(folder: Path, axes: dict[str, list[str]], spec: str, patched: Path) -> dict[str, Any]:
+    matrix = load_matrix(write_matrix(folder, axes, spec))
+    return certify(Request(matrix, folder / "out", settings=Settings(source=patched)))
