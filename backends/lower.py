@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     After = Callable[[Node, str, Any], Any]
 
+# ONNX TensorProto.DataType numbers.
+_FLOAT, _DOUBLE = 1, 11
+
 
 class Lowered:
     """A program's forward pass on one target.
@@ -23,6 +27,7 @@ class Lowered:
     Args:
         program: What to compute.
         target: `torch`, `tensorflow` or `jax`; its rules must have been imported.
+        precision: `float32`, or `float64`, in which conversions to float32 are to float64 as well.
         static: What an integer constant becomes; stays a numpy array where left out.
 
     Raises:
@@ -30,10 +35,14 @@ class Lowered:
     """
 
     def __init__(
-        self, program: Program, target: str, static: Callable[[np.ndarray], Any] = lambda value: value
+        self,
+        program: Program,
+        target: str,
+        precision: str = "float32",
+        static: Callable[[np.ndarray], Any] = lambda value: value,
     ) -> None:
         self._target = target
-        self._steps = [(node, find(node.op, target)) for node in program.nodes]
+        self._steps = [(_widened_cast(node, precision), find(node.op, target)) for node in program.nodes]
         self._static = {name: static(value) for name, value in program.constants.items() if not is_float(value)}
         self._loss = program.loss
 
@@ -68,6 +77,12 @@ class Lowered:
             for name, tensor in zip(node.outputs, tensors):
                 known[name] = tensor if after is None else after(node, name, tensor)
         return known
+
+
+def _widened_cast(node: Node, precision: str) -> Node:
+    if precision == "float64" and node.op == "Cast" and node.attributes["to"] == _FLOAT:
+        return replace(node, attributes={**node.attributes, "to": _DOUBLE})
+    return node
 
 
 def is_float(array: np.ndarray) -> bool:

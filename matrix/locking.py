@@ -64,8 +64,10 @@ def make_environment(site: Site, stack: Stack, lock: Lock) -> Made[Environment]:
 def describe_failure(error: StackproofError) -> Failure:
     """Return an error as the reason for which a stage made nothing."""
     outside = isinstance(error, OutsideError)
-    lines = str(error).splitlines()
-    return Failure("outside" if outside else "unsolvable", lines[0], tuple(lines[1:]), outside=outside)
+    what, *rest = str(error).splitlines()
+    why = next((line.strip() for line in rest if line.strip().startswith("Because ")), "")
+    reason = f"{what.rstrip('.')}: {why}" if why else what
+    return Failure("outside" if outside else "unsolvable", reason, tuple(rest), outside=outside)
 
 
 def _key(site: Site, stack: Stack, interpreter: Interpreter) -> str:

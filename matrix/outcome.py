@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from dataclasses import dataclass
@@ -13,13 +14,15 @@ from .logs import decisive_lines, last_exception, read_tail
 if TYPE_CHECKING:
     from pathlib import Path
 
-Kind = Literal["ok", "crash", "signal", "hang", "out-of-memory", "refused", "stopped"]
+Kind = Literal["ok", "crash", "signal", "hang", "out-of-memory", "refused", "stopped", "disk"]
 Cut = Literal["", "time", "memory", "cancel", "protocol"]
 
 _MEMORY: Final = re.compile(
     r"MemoryError|[Oo]ut of memory|RESOURCE_EXHAUSTED|ResourceExhausted|OOM when allocating|"
     r"an't allocate memory|annot allocate memory|std::bad_alloc"
 )
+_DISK: Final = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system")
+_SCARCE: Final = 64 * 1024
 _REFUSED: Final = 2
 _MIB: Final = 1024 * 1024
 
@@ -30,7 +33,8 @@ class Outcome:
 
     Attributes:
         ok: Whether it did its job and left evidence.
-        kind: In one word. `refused`: it cannot do what the spec asks; `hang`: its time ran out; `stopped`: by the user.
+        kind: In one word. `refused`: it cannot do what the spec asks; `hang`: its time ran out; `stopped`: by the user;
+            `disk`: its folder cannot be written, which says nothing about the stack.
         exit_code: Its exit status; None where a signal ended it, or where it never started.
         signal: Name of the signal that ended it, such as `SIGSEGV`; None where none did.
         seconds: Wall time from its start to its end.
@@ -75,6 +79,8 @@ def judge_ending(ending: Ending, log: Path, evidence: Path) -> Outcome:
     text = read_tail(log)
     written = _read_evidence(evidence)
     kind, reason = _cut_short(ending) if ending.cut else _by_itself(ending, text, written)
+    if kind in {"crash", "signal"} and (told := _disk_refuses(f"{text}\n{reason}", log.parent)):
+        kind, reason = "disk", told
     lines = () if kind == "ok" else decisive_lines(text)
     if ending.cut == "time":
         # We aborted it, to have it say where it hangs.
@@ -118,6 +124,21 @@ def _by_itself(ending: Ending, text: str, written: dict[str, Any] | None) -> tup
     if written is None:
         return "crash", "the worker ended as if all were well, but left no evidence that can be read"
     return "ok", ""
+
+
+def _disk_refuses(text: str, folder: Path) -> str:
+    """Return what the disk refused to a worker that failed; empty where it seems to have had nothing to do with it.
+
+    A log on a full disk is cut short: the disk is looked at, too.
+    """
+    if found := _DISK.search(text):
+        return f"the disk refused the worker's files in {folder}: {found[0]}; free some space there"
+    try:
+        free = os.statvfs(folder)
+    except OSError:
+        return ""
+    scarce = free.f_bavail * free.f_frsize < _SCARCE
+    return f"the worker failed, and no space is left on the disk of {folder}: free some there" if scarce else ""
 
 
 def _by_signal(ending: Ending) -> tuple[Kind, str]:

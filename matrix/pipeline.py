@@ -17,7 +17,7 @@ from .expand import baseline_of, expand, select
 from .lanes import run_lanes
 from .measure_all import measure_all
 from .report.write import write_reports
-from .resume import begin, complete
+from .resume import begin, check_begun, complete
 from .running import work_folder
 from .site import Settings, open_site
 from .store import Store, sole_use
@@ -64,8 +64,10 @@ def certify(request: Request) -> dict[str, Any]:
     start, folder = time.monotonic(), request.folder.absolute()
     matrix = request.matrix
     cells = select(expand(matrix), request.cells) if request.cells else expand(matrix)
+    if request.resume:
+        check_begun(folder, matrix)
     with sole_use(folder), Store(folder) as store:
-        begin(folder, matrix, resume=request.resume)
+        begin(folder, matrix)
         site = open_site(folder, store, matrix, request.settings)
         baselines = {cell: baseline_of(matrix, cell) for cell in cells}
         with site.reporter:

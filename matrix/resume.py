@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..compat.errors import Fault, InputError
 from .store import canonical, digest_of, outside, replace_file
@@ -17,22 +17,20 @@ if TYPE_CHECKING:
 _NAME = "certify.json"
 
 
-def begin(folder: Path, matrix: Matrix, *, resume: bool) -> None:
-    """Note that a matrix is being certified in a folder.
+# What a process writes before it puts it in place; see `store.replace_file`, `report.write` and `backends.archive`.
+_DRAFTS: Final = (".*.partial", "*/.*.partial", ".report.*.[0-9]*", ".junit.xml.[0-9]*", "work/*.new")
 
-    Args:
-        folder: The output folder.
-        matrix: The matrix.
-        resume: Whether to go on with a run that was interrupted.
+
+def begin(folder: Path, matrix: Matrix) -> None:
+    """Note that a matrix is being certified in a folder that this process holds, and sweep what a killed one left.
 
     Raises:
-        InputError: `resume`, and nothing was begun in the folder, or something else than this matrix.
         OutsideError: The folder cannot be used.
     """
-    asked = _describe(matrix)
-    if resume:
-        _check(folder, matrix, asked)
-    _write(folder, {**asked, "state": "begun"})
+    with outside(folder):
+        for draft in [path for pattern in _DRAFTS for path in folder.glob(pattern)]:
+            draft.unlink(missing_ok=True)
+    _write(folder, {**_describe(matrix), "state": "begun"})
 
 
 def complete(folder: Path) -> None:
@@ -40,8 +38,14 @@ def complete(folder: Path) -> None:
     _write(folder, {**_read(folder), "state": "complete"})
 
 
-def _check(folder: Path, matrix: Matrix, asked: dict[str, Any]) -> None:
-    begun = _read(folder)
+def check_begun(folder: Path, matrix: Matrix) -> None:
+    """Check that there is a run of a matrix to go on with; nothing is written.
+
+    Raises:
+        InputError: Nothing was begun in the folder, or something else than this matrix.
+        OutsideError: The folder cannot be read.
+    """
+    begun, asked = _read(folder), _describe(matrix)
     if not begun:
         raise InputError(str(folder), [Fault("--resume", "nothing was begun there; leave --resume out to begin")])
     if begun.get("digest") != asked["digest"]:
@@ -71,13 +75,10 @@ def _describe(matrix: Matrix) -> dict[str, Any]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    path = folder / _NAME
-    if not path.exists():
-        return {}
     with outside(folder):
         try:
-            found = json.loads(path.read_bytes())
-        except ValueError:
+            found = json.loads((folder / _NAME).read_bytes())
+        except (FileNotFoundError, ValueError):
             return {}
     return found if isinstance(found, dict) else {}
 

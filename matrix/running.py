@@ -70,6 +70,8 @@ def make_run(site: Site, task: Task) -> Made[dict[str, Any]]:
     if not outcome.ok:
         failure = failure_of(outcome)
         site.reporter.fail("run", cell.id, failure.reason)
+        if failure.outside:
+            return Made(failure=failure, seconds=seconds)
         tables = {"kind": failure.kind, "reason": failure.reason, "log": list(failure.log)}
         kept = site.store.put("failure", failure_key(key, site.run), cell.id, tables, seconds)
         return Made(failure=failure, seconds=seconds, evidence=kept)
@@ -147,7 +149,7 @@ def failure_of(outcome: Outcome) -> Failure:
     """
     if outcome.kind == "stopped":
         raise StoppedError("stopped; what was finished is kept, and --resume goes on from there")
-    return Failure(outcome.kind, outcome.reason, outcome.log)
+    return Failure(outcome.kind, outcome.reason, outcome.log, outside=outcome.kind == "disk")
 
 
 def read_failure(error: OutsideError) -> Failure:

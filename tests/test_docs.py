@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stackproof.backends.noise import FLOAT32_UNIT
-from stackproof.matrix import jobs
 from stackproof.matrix.cli.parser import make_parser
-from stackproof.matrix.judge import envelope, reference, throughput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,27 +107,6 @@ def test_the_command_page_names_every_option(name: str) -> None:
     assert options <= documented
     own = set(re.findall(r"^\| `(--[a-z-]+)", section(text, name), re.MULTILINE))
     assert own <= options
-
-
-def test_the_tolerance_page_states_the_constants_of_the_code() -> None:
-    text = read(ROOT / "docs" / "tolerance.md")
-    stated = dict(re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \|", text, re.MULTILINE))
-    values = {name: eval_units(value) for name, value in stated.items()}
-    assert values == {
-        "AGREEMENT": reference.AGREEMENT,
-        "NOISE_DRAWS": jobs.NOISE_DRAWS,
-        "NOISE_UNIT": jobs.NOISE_UNIT,
-        "SAFETY": envelope.SAFETY,
-        "FLOOR": envelope._FLOOR,
-        "DRIFT": envelope.DRIFT,
-        "CONFIDENCE": throughput.CONFIDENCE,
-    }
-
-
-def eval_units(value: str) -> float:
-    """Read a number, in multiples of float32's rounding error where a u follows it."""
-    number, _, unit = value.partition(" ")
-    return float(number) * (FLOAT32_UNIT if unit == "u" else 1.0)
 
 
 def test_the_architecture_page_names_every_module() -> None:

@@ -92,7 +92,7 @@ class JaxSession:
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
         self._program, self._spec, self._options = program, spec, options
         self._dtype = np.dtype(options.precision)
-        self._forward = Lowered(program, "jax")
+        self._forward = Lowered(program, "jax", options.precision)
         self.mode, self.why = ("xla" if options.compile else "eager"), ""
         self._advance = jax.jit(self._step, donate_argnums=(0, 1)) if options.compile else self._step
         with self._width():

@@ -91,7 +91,7 @@ class TensorFlowSession:
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
         self._program, self._spec, self._options = program, spec, options
         self._dtype = np.dtype(options.precision)
-        self._forward = Lowered(program, "tensorflow")
+        self._forward = Lowered(program, "tensorflow", options.precision)
         self._tables = {name: tf.constant(value) for name, value in self._wide(program.constants).items()}
         zeros = {name: np.zeros_like(value) for name, value in program.parameters.items()}
         self._parameters = self._variables(zeros)

@@ -81,7 +81,7 @@ class TorchSession:
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
         self._program, self._spec, self._options = program, spec, options
         self._device, self._dtype = torch.device(_chosen["device"]), _DTYPES[options.precision]
-        self._forward = Lowered(program, "torch", self._static)
+        self._forward = Lowered(program, "torch", options.precision, self._static)
         self._tables = self._tensors(program.constants)
         self._shapes = {} if options.noise is None else self._noise_shapes()
         self._loss, self._update = self._compiled()

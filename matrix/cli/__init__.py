@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _call(options)
     except KeyboardInterrupt:
-        _say(options, "interrupted; what was finished is kept, and certify --resume goes on from there")
+        kept = "; what was finished is kept, and certify --resume goes on from there"
+        _say(options, "interrupted" + (kept if options.command == "certify" else ""))
         return _INTERRUPTED
     except StackproofError as error:
         _say(options, str(error))

@@ -59,8 +59,9 @@ def _add_certify(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     parser.add_argument(
         "--cell", metavar="GLOB", default="", help="only cells whose id matches, such as 'torch*-gpt_tiny'"
     )
-    parser.add_argument("--resume", action="store_true", help="go on with the interrupted run of the output folder")
-    parser.add_argument("--fresh", action="store_true", help="do everything again, whatever the store has")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--resume", action="store_true", help="go on with the interrupted run of the output folder")
+    either.add_argument("--fresh", action="store_true", help="do everything again, whatever the store has")
     parser.add_argument("--jobs", metavar="N", type=_positive, help="workers at once (default: cores / run.threads)")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .reference import Reference
 
 # How many times the largest spread seen in the noise runs is allowed.
-SAFETY: Final = 2.0
+SAFETY: Final = 1.0
 # A run outside the envelope by at most this factor has drifted; further out, it is incorrect.
 DRIFT: Final = 10.0
 # The rounding of the recorded number itself, in float32 rounding errors.

@@ -27,7 +27,7 @@ VERDICT_MEANINGS: Final[dict[Verdict, str]] = {
     "drifted": "It leaves the envelope of what rounding explains, but by little: worth a look.",
     "regressed": "Correct, but slower than the baseline: the whole interval lies below the smallest ratio allowed.",
     "incorrect": "It trains, but wrongly: far outside the envelope, apart from the reference, or not repeatable.",
-    "broken": "No set of packages, or installation, start or run failed, a limit was met, or not the locked packages ran.",
+    "broken": "Resolving, installing or running failed, a limit was met, or other packages than the locked ones ran.",
     "incompatible": "A known rule says that it cannot work, so that it was not tried.",
     "untested": "Not taken far enough to be judged.",
 }

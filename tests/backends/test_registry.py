@@ -126,7 +126,7 @@ def test_integer_constants_are_static_and_floating_ones_are_not() -> None:
         seen.append(value.tolist())
         return value
 
-    Lowered(program(*NODES), "left", static)
+    Lowered(program(*NODES), "left", static=static)
     assert seen == [[1]]
 
 

@@ -20,7 +20,7 @@ BEGINS = "        runner = Runner(job, evidence)\n"
 FAULTS = {
     "raises": 'raise RuntimeError("the accelerator is on fire")',
     "segfaults": "import ctypes; ctypes.string_at(0)",
-    "hangs": "time.sleep(20)",
+    "hangs": "time.sleep(5)",
     "eats": 'eaten = bytearray(b"x") * (700 * 2**20); time.sleep(20)',
     "vanishes": "os._exit(0)",
     "fills the disk": 'raise OSError(28, "No space left on device", "cache")',

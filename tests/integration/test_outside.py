@@ -45,8 +45,8 @@ def test_output_folder_on_a_full_disk(
     out = mounted(size) / "out"
     ended = command.run("certify", write_matrix(tmp_path, {"jax": ["0.10.2"]}), "--out", out)
     assert ended.code == 3, ended.out + ended.err
-    assert str(out) in ended.err.splitlines()[-1]
-    assert "choose another" in ended.err.splitlines()[-1]
+    assert str(out) in ended.err
+    assert "space" in ended.err
     assert "Traceback" not in ended.err
     assert "broken" not in ended.out
     assert_no_half_report(out)

@@ -57,11 +57,11 @@ def test_epsilon_inside_the_square_root_is_incorrect(tmp_path: Path) -> None:
         "jax": "certified",
     }
     assert exit_code(report) == 1
-    reasons = cells["tensorflow"]["reasons"]
-    assert re.search(f"stands apart from jax, torch, {FIRST}", reasons[0])
+    (reason,) = (why for why in cells["tensorflow"]["reasons"] if "stands apart" in why)
+    assert re.search(f"stands apart from jax, torch, {FIRST}", reason)
     assert report["specs"][0]["reference"]["frameworks"] == ["jax", "torch"]
-    assert reasons[0] in (tmp_path / "out" / "report.html").read_text()
-    assert reasons[0] in (tmp_path / "out" / "report.md").read_text()
+    assert reason in (tmp_path / "out" / "report.html").read_text()
+    assert reason in (tmp_path / "out" / "report.md").read_text()
     certificate = (tmp_path / "out" / "certificates" / f"{cells['tensorflow']['id']}.json").read_text()
     assert '"verdict": "incorrect"' in certificate
 
@@ -103,10 +103,11 @@ def test_other_wrong_rules_are_incorrect(mutant: str, tmp_path: Path) -> None:
     if "np.tri" in new:
         attention = patched / file
         attention.write_text(attention.read_text().replace("import jax\n", "import jax\nimport numpy as np\n", 1))
-    report = _certify(tmp_path, {"torch": ["2.13.0"], "jax": ["0.10.2"]}, eager(spec), patched)
+    wide = eager(spec).replace("[train]", '[train]\n    precision = "float64"')  # needs the fewest runs
+    report = _certify(tmp_path, {"torch": ["2.13.0"], "jax": ["0.10.2"]}, wide, patched)
     assert [cell["verdict"] for cell in report["cells"]] == ["incorrect"] * 2
     for cell in report["cells"]:
-        assert re.search(f"jax and torch disagree in float64, {FIRST}; nothing says which", cell["reasons"][0])
+        assert re.search(f"jax and torch disagree in float64, {FIRST}; nothing says which", cell["reasons"][-1])
     assert not report["specs"][0]["reference"]["agrees"]
 
 

@@ -151,6 +151,15 @@ class SessionContract:
         loss, _ = session.step(session.place(batch), rates(spec)[0])
         assert session.read(loss) == pytest.approx(reference_loss(program, batch), rel=1e-13)
 
+    def test_a_cast_to_float32_does_not_narrow_a_float64_run(self) -> None:
+        nodes = (Node("Cast", ("w",), ("narrow",), {"to": 1}), Node("ReduceMean", ("narrow",), ("y",), {"keepdims": 0}))
+        third = np.float32(1) / np.float32(3)
+        program = Program("p", (), nodes, "y", {"w": np.full((2,), third, np.float32)})
+        session = self.module.open_session(program, GPT, Options("float64", compile=False))
+        session.step(session.place({}), rates(GPT)[0])
+        loss, _ = session.step(session.place({}), rates(GPT)[1])
+        assert session.read(loss) != float(np.float32(session.read(loss)))
+
     def test_norm_is_that_of_unclipped_gradients(self) -> None:
         train = Train(1, loss="mean-squared-error", clip_norm=1e-3)
         clipped = Spec("clipped", MLP.model, MLP.data, Optimizer("sgd", 1.0), Schedule(), train)

@@ -1,7 +1,8 @@
 """Sessions that do gradient descent on half the square of every parameter, whatever the program says.
 
-The loss is `|p|**2 / 2` and its gradient `p`, so that each update multiplies the parameters by `1 - rate`; in float64
-the second loss is no number. A device named `cuda`, 13 threads and the precision `float16` go wrong, each in its way.
+The loss is `|p|**2 / 2` and its gradient `p`, so that each update multiplies the parameters by `1 - rate`; with a rate
+above 1 the second loss is no number. A device named `cuda`, 13 threads, the precision `float16` and a rate above 2 go
+wrong, each in its way.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Session:
         square = sum(float(np.sum(value.astype(np.float64) ** 2)) for value in self._parameters.values())
         self._steps += 1
         self._parameters = {name: self._updated(name, value, rates[0]) for name, value in self._parameters.items()}
-        lost = self._options.precision == "float64" and self._steps == 2
+        if rates[0] > 2:
+            raise OverflowError("this rate leads nowhere")
+        lost = rates[0] > 1 and self._steps == 2
         return float("nan") if lost else square / 2.0, square**0.5
 
     def _updated(self, name: str, value: np.ndarray, rate: float) -> np.ndarray:
