@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .data import batches_digest
-from .errors import StackproofError
+from .errors import StackproofError, UnsupportedError
 from .noise import Noise
 from .program import load
 from .reading import spec_from_dict
@@ -89,7 +89,7 @@ class Runner:
 
     def _prepare(self, target: str) -> Any:  # noqa: ANN401 - a module
         start = time.perf_counter()
-        module = importlib.import_module(f".on_{target}.session", __package__)
+        module = _import_target(target)
         module.prepare(self._job["threads"], self._job["device"])
         self._evidence.update(
             python=platform.python_version(),
@@ -151,6 +151,22 @@ class Runner:
             "parameters_file": path.name,
             "seconds": {"first_step": made.first_step, "rest": made.rest},
         }
+
+
+def _import_target(target: str) -> Any:  # noqa: ANN401 - a module
+    """Import a target, and with it its framework.
+
+    Raises:
+        UnsupportedError: The environment does not have the framework.
+    """
+    try:
+        return importlib.import_module(f".on_{target}.session", __package__)
+    except ModuleNotFoundError as error:
+        if error.name != target:
+            raise
+        raise UnsupportedError(
+            f"the environment {sys.prefix} does not have {target}: install it there, or choose another backend or venv"
+        ) from error
 
 
 def _versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ from figures import finish
 
 from stackproof.backends.reading import read_spec
 from stackproof.compat.cell import Cell
+from stackproof.compat.errors import StackproofError
 from stackproof.compat.pins import backend_names, read_backend
 from stackproof.containers.venv import cache_folder
 from stackproof.matrix.config import Matrix, ThroughputSettings
@@ -115,4 +116,7 @@ def excursion_of(tracks: Tracks, reference: Reference, cells: list[Tracks]) -> t
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except StackproofError as error:
+        sys.exit(str(error))

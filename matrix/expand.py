@@ -45,27 +45,37 @@ def expand(matrix: Matrix) -> list[Cell]:
 
 
 def baseline_of(matrix: Matrix, cell: Cell) -> Cell | None:
-    """Return the cell that a cell's speed is compared with.
+    """Return the cell that a cell's speed is compared with; see `find_baselines`."""
+    return find_baselines(matrix, [cell])[cell]
+
+
+def find_baselines(matrix: Matrix, cells: Sequence[Cell]) -> dict[Cell, Cell | None]:
+    """Find the cells that cells' speeds are compared with.
 
     Args:
-        matrix: The matrix that the cell comes from.
-        cell: One of its cells.
+        matrix: The matrix that the cells come from.
+        cells: Some of its cells.
 
     Returns:
-        The cell of the same spec with the baseline version of the same package and the same other components: the cell
-        itself where it is one. For an included stack that has no such partner, the first one with the baseline version
-        on the matrix' first Python. None where there is no such cell.
+        For each cell, the one of the same spec with the baseline version of the same package and the same other
+        components: the cell itself where it is one. For an included stack that has no such partner, the first one with
+        the baseline version on the matrix' first Python. None where there is no such cell.
     """
-    version = matrix.baseline.get(cell.stack.package)
-    partners = [
-        other
-        for other in expand(matrix)
-        if (other.spec, other.stack.package, other.stack.version) == (cell.spec, cell.stack.package, version)
-    ]
-    alike = [other for other in partners if _others(other.stack) == _others(cell.stack)]
-    if not alike and cell.stack in matrix.include:
-        alike = [other for other in partners if other.stack.python == matrix.axes["python"][0]]
-    return alike[0] if alike else None
+    alike: dict[tuple[object, ...], Cell] = {}
+    for other in expand(matrix):
+        stack = other.stack
+        if stack.version == matrix.baseline.get(stack.package):
+            alike.setdefault((other.spec, stack.package, stack.python, stack.packages), other)
+            alike.setdefault((other.spec, stack.package, stack.python), other)
+    first, included = matrix.axes["python"][0], set(matrix.include)
+    found = {}
+    for cell in cells:
+        stack = cell.stack
+        partner = alike.get((cell.spec, stack.package, stack.python, stack.packages))
+        if partner is None and stack in included:
+            partner = alike.get((cell.spec, stack.package, first))
+        found[cell] = partner
+    return found
 
 
 def select(cells: Sequence[Cell], glob: str) -> list[Cell]:
@@ -116,7 +126,3 @@ def _check_ids(matrix: Matrix, cells: list[Cell]) -> None:
     if same:
         what = f"two cells have the id {same[0]}: give a spec another `name`"
         raise InputError(matrix.source, [Fault("specs", what)])
-
-
-def _others(stack: Stack) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return stack.python, stack.packages

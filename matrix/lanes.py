@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..compat.cell import Cell, Stack
     from ..compat.lock import Lock
+    from ..containers.venv import Environment
     from .site import Site
 
     Run = Made[dict[str, Any]]
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A stack's lock, what building took, and each cell's run, made or on its way."""
+    """A stack's lock, each cell's run, made or on its way, and what building took and gave."""
 
     lock: Made[Lock]
     runs: Mapping[Cell, Future[Run] | Run]
     build_seconds: float = 0.0
+    environment: Environment | None = None
 
 
 def run_lanes(site: Site, cells: Sequence[Cell], baselines: Mapping[Cell, Cell | None]) -> list[CellRecord]:
@@ -81,7 +83,7 @@ def _prepare(site: Site, stack: Stack, cells: Sequence[Cell], runners: ThreadPoo
             site.reporter.skip(1)
         elif cell not in runs and built.value is not None:
             runs[cell] = runners.submit(_run, site, Task(cell, lock.value, built.value))
-    return _Prepared(lock, runs, built.seconds)
+    return _Prepared(lock, runs, built.seconds, built.value)
 
 
 def _run(site: Site, task: Task) -> Run:
@@ -97,4 +99,11 @@ def _run(site: Site, task: Task) -> Run:
 def _record(cell: Cell, baseline: Cell | None, prepared: _Prepared) -> CellRecord:
     run = prepared.runs.get(cell, Made())
     made = run.result() if isinstance(run, Future) else run
-    return CellRecord(cell, baseline.id if baseline else None, prepared.lock, made, Made(), prepared.build_seconds)
+    return CellRecord(
+        cell=cell,
+        baseline=baseline.id if baseline else None,
+        lock=prepared.lock,
+        run=made,
+        build_seconds=prepared.build_seconds,
+        environment=prepared.environment,
+    )

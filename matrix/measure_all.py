@@ -32,7 +32,8 @@ def measure_all(site: Site, records: Sequence[CellRecord]) -> list[CellRecord]:
         StoppedError: Interrupted.
         OutsideError: The output folder cannot be written.
     """
-    work = _Work(site, {record.cell.id: record for record in records})
+    standing = {record.cell.stack: Made(record.environment) for record in records if record.environment}
+    work = _Work(site, {record.cell.id: record for record in records}, environments=standing)
     for record in sorted(records, key=lambda record: record.baseline == record.cell.id):
         if record.run.value is None or record.cell.id in work.measured:
             site.reporter.skip(1)

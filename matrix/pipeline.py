@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .assemble import Certified, assemble
 from .certificate import write_certificates, write_locks
-from .expand import baseline_of, expand, select
+from .expand import expand, find_baselines, select
 from .lanes import run_lanes
 from .measure_all import measure_all
 from .report.write import write_reports
@@ -69,10 +69,9 @@ def certify(request: Request) -> dict[str, Any]:
     with sole_use(folder), Store(folder) as store:
         begin(folder, matrix)
         site = open_site(folder, store, matrix, request.settings)
-        baselines = {cell: baseline_of(matrix, cell) for cell in cells}
         with site.reporter:
             site.reporter.plan(2 * len({cell.stack for cell in cells}) + 2 * len(cells))
-            records = measure_all(site, run_lanes(site, cells, baselines))
+            records = measure_all(site, run_lanes(site, cells, find_baselines(matrix, cells)))
         report = assemble(Certified(matrix, site, records, time.monotonic() - start))
         write_locks(folder, records)
         write_certificates(site, report)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compat.cell import FRAMEWORK_PACKAGES
-from .expand import baseline_of, expand, select
+from ..compat.errors import UnsolvableError
+from .expand import expand, find_baselines, select
 from .locking import find_lock
 from .running import find_run
 from .site import Settings, open_site
@@ -36,8 +37,9 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
         pattern: Pattern of cell ids; empty for all.
 
     Returns:
-        JSON-ready tables. Each cell says whether its lock and its run are reused, and what it may cost in seconds, from
-        the times of the same framework's stages in the folder's store; None where the store has none.
+        JSON-ready tables. Each cell says whether its lock and its run are reused, or why they are impossible, and what
+        it may cost in seconds, from the times of the same framework's stages in the folder's store; None where the
+        store has none.
 
     Raises:
         InputError: No cell matches.
@@ -47,8 +49,8 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         home = folder if (folder / DATABASE).exists() else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         site = open_site(home, stack.enter_context(Store(home)), matrix, Settings())
-        times = _times(home)
-        entries = [_entry(site, matrix, cell, times) for cell in cells]
+        times, baselines = _times(home), find_baselines(matrix, cells)
+        entries = [_entry(site, cell, baselines[cell], times) for cell in cells]
     known = [entry["estimated_seconds"] for entry in entries if entry["estimated_seconds"] is not None]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -75,19 +77,26 @@ class _Times:
         return None if None in taken else sum(seconds for seconds in taken if seconds is not None)
 
 
-def _entry(site: Site, matrix: Matrix, cell: Cell, times: _Times) -> dict[str, Any]:
-    baseline = baseline_of(matrix, cell)
-    lock = find_lock(site, cell.stack)
-    found = find_run(site, cell, lock) if lock else None
-    stages = [*([] if lock else ["lock"]), *([] if found else ["run", "measure"])]
-    return {
+def _entry(site: Site, cell: Cell, baseline: Cell | None, times: _Times) -> dict[str, Any]:
+    shown = {
         "id": cell.id,
         "spec": cell.spec,
         "baseline": baseline.id if baseline else None,
         "requirements": list(cell.stack.requirements),
+    }
+    try:
+        lock = find_lock(site, cell.stack)
+    except UnsolvableError as error:
+        why = str(error).splitlines()[0]
+        return {**shown, "lock": "impossible", "build": None, "run": "impossible", "why": why, "estimated_seconds": 0.0}
+    found = find_run(site, cell, lock) if lock else None
+    stages = [*([] if lock else ["lock"]), *([] if found else ["run", "measure"])]
+    return {
+        **shown,
         "lock": "reused" if lock else "to be resolved",
         "build": lock.build if lock else None,
         "run": "reused" if found else "to be made",
+        "why": "",
         "estimated_seconds": _rounded(times.cost(cell.stack.framework, stages)),
     }
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..compat.cell import Cell
     from ..compat.lock import Lock
     from ..compat.verdict import Throughput
+    from ..containers.venv import Environment
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class CellRecord:
         run: Its evidence document.
         measured: Its repeated run and its speed.
         build_seconds: What making its environment took; 0 where it was there or was not needed.
+        environment: Its environment; None where it was not needed or could not be made.
     """
 
     cell: Cell
@@ -83,6 +85,7 @@ class CellRecord:
     run: Made[dict[str, Any]] = field(default_factory=Made)
     measured: Made[Measured] = field(default_factory=Made)
     build_seconds: float = 0.0
+    environment: Environment | None = None
 
     @property
     def failure(self) -> Failure | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,10 @@ def judge_cell(record: CellRecord, judge: SpecJudge, minimum_ratio: float) -> Ju
         return Judgement("untested" if failure.outside else "broken", _level(record), (failure.reason,))
     if tracks is None or judge.standard is None:
         return Judgement("untested", _level(record), ("it was not run",))
-    return _judge_tracks(record, judge, tracks, minimum_ratio)
+    judged = _judge_tracks(record, judge, tracks, minimum_ratio)
+    if failure is not None and judged.verdict == "certified":
+        return replace(judged, verdict="untested", reasons=(failure.reason,))
+    return judged
 
 
 def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_ratio: float) -> Judgement:

@@ -18,6 +18,7 @@ def show_plan(found: Mapping[str, Any], stream: TextIO) -> None:
     width = max(len(cell["id"]) for cell in found["cells"])
     stream.write(f"  {'cell':<{width}}  {'lock':<16}{'run':<12}{'about':>8}  baseline\n")
     stream.writelines(f"  {cell['id']:<{width}}  {_states(cell)}  {_baseline(cell)}\n" for cell in found["cells"])
+    stream.writelines(f"  {cell['id']}: {cell['why']}\n" for cell in found["cells"] if cell["why"])
     totals = found["totals"]
     stream.write(f"{totals['cells']} cells, {totals['runs_reused']} of them run already in {found['folder']}; ")
     if totals["estimated_seconds"] is None:

@@ -75,7 +75,6 @@ def test_every_cell_goes_all_the_way(fleet: Fleet) -> None:
         [
             *(f"{stage} {stack} made" for stage in ("resolve", "build") for stack in (OLD, NEW)),
             *(f"run {stack}-{spec} made" for stack in (OLD, NEW) for spec in ("tiny", "second")),
-            *(f"build {stack} reused" for stack in (OLD, NEW)),
             *(f"measure {NEW}-{spec} made" for spec in ("tiny", "second")),
         ]
     )
@@ -208,7 +207,7 @@ def test_the_measurement_cannot_be_made_without_an_environment(fleet: Fleet) -> 
     fleet.certify(fleet.matrix())
     fleet.unbuildable = {"torch1.0"}
     report, counter = fleet.certify(fleet.matrix(rounds=8))
-    assert verdicts(report) == {f"{OLD}-tiny": "certified", f"{NEW}-tiny": "certified"}
+    assert verdicts(report) == {f"{OLD}-tiny": "untested", f"{NEW}-tiny": "untested"}
     speed = next(check for check in report["cells"][1]["checks"] if check["name"] == "throughput")
     assert speed["outcome"] == "skip"
     assert "no space left" in speed["why"]

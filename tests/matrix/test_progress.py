@@ -134,9 +134,8 @@ def test_a_bar_has_no_colours_where_none_are_wanted(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_bar_is_taken_away_when_an_error_passes() -> None:
-    stream = Terminal()
-    with pytest.raises(KeyboardInterrupt), BarReporter(stream) as reporter:
-        reporter.plan(3)
+    reporter = BarReporter(Terminal())
+    with pytest.raises(KeyboardInterrupt), reporter:
         raise KeyboardInterrupt
     assert not reporter._progress.live.is_started
 

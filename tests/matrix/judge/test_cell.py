@@ -224,9 +224,11 @@ def test_a_crash_of_the_repeated_run_is_broken_although_the_first_one_was_right(
     assert (found.verdict, found.reasons) == ("broken", (CRASH.reason,))
 
 
-def test_a_repeated_run_that_the_outside_prevented_leaves_the_first_ones_verdict() -> None:
+def test_a_repeated_run_that_the_outside_prevented_certifies_nothing() -> None:
     blobs = Blobs()
-    assert judged(record(evidence(blobs), measured=Made(failure=AWAY)), blobs).verdict == "certified"
+    found = judged(record(evidence(blobs), measured=Made(failure=AWAY)), blobs)
+    assert (found.verdict, found.reasons) == ("untested", (AWAY.reason,))
+    assert {check.name: check.outcome for check in found.checks}["trajectory"] == "pass"
 
 
 def test_a_cell_that_was_not_reached_is_untested() -> None:

@@ -78,7 +78,7 @@ def test_a_framework_outside_the_consensus_does_not_widen_it() -> None:
         FLOOR * np.array([4.0, 3.0, 2.0, 1.0]), rel=1e-14
     )
     inside = tracks(noise=[track((99.0,) * 4)], framework="jax")
-    assert measure_envelope(reference, [inside], "float32").scalars["loss"][0] > 100.0
+    assert measure_envelope(reference, [inside], "float32").scalars["loss"][0] > 90.0
 
 
 def test_float64_runs_are_allowed_the_agreement_and_no_noise() -> None:
