@@ -50,7 +50,7 @@ def compare(spec: Spec, names: Sequence[str], settings: Settings) -> dict[str, A
     start, cells = time.monotonic(), [Cell(stack, spec.name) for stack in stacks]
     matrix = Matrix(spec.name, spec.name, (spec,), {"python": (python,)}, throughput=ThroughputSettings(rounds=0))
     folder = cache_folder() / "compare"
-    with sole_use(folder), Store(folder) as store:
+    with sole_use(folder, "set STACKPROOF_CACHE to another folder"), Store(folder) as store:
         site = open_site(folder, store, matrix, settings)
         with site.reporter:
             site.reporter.plan(2 * len(stacks) + len(cells))

@@ -24,7 +24,7 @@ _WORDS: Final = re.compile(
     r"RESOURCE_EXHAUSTED|[Oo]ut of memory|OOM when allocating|can't allocate memory|std::bad_alloc|"
     r"cannot open shared object file|undefined symbol|version `GLIBC|LLVM ERROR|LLVM CommandLine|Check fail(?:ed|ure)|"
     r"terminate called|what\(\):|double free|free\(\): invalid|corrupted size|stack smashing|compiled using NumPy 1|"
-    r"No space left on device"
+    r"No space left on device|\bfatal error: "
 )
 _DUMP: Final = re.compile(r"Current thread 0x[0-9a-f]+")
 

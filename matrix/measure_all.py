@@ -56,6 +56,11 @@ class _Work:
         if partner is record or (partner is not None and partner.run.value is None):
             partner = None
         made, group = self._made(record, partner)
+        if partner is not None and made.failure is not None and not made.failure.outside:
+            # One of the two failed: each alone answers for itself.
+            self.site.reporter.plan(1)
+            partner = None
+            made, group = self._made(record, partner)
         self.measured[record.cell.id] = read_measurement(made, group, of_baseline=False)
         if partner is not None and partner.cell.id not in self.measured and made.value is not None:
             self.measured[partner.cell.id] = read_measurement(made, group, of_baseline=True)

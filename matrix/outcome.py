@@ -22,6 +22,7 @@ _MEMORY: Final = re.compile(
     r"an't allocate memory|annot allocate memory|std::bad_alloc"
 )
 _DISK: Final = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system")
+_LONGEST: Final = 300
 _SCARCE: Final = 64 * 1024
 _REFUSED: Final = 2
 _MIB: Final = 1024 * 1024
@@ -116,7 +117,7 @@ def _by_itself(ending: Ending, text: str, written: dict[str, Any] | None) -> tup
         said = f"{error.get('kind')}: {error.get('message')}"
         if error.get("exit_code") == _REFUSED:
             return "refused", said
-        return _crash(said, said)
+        return _crash(said.splitlines()[0][:_LONGEST], said)
     if ending.status != 0:
         said = last_exception(text)
         why = said or "its log does not say why"

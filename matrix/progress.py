@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+# Stages at work that a bar names.
+_SHOWN: Final = 2
 
 
 class Reporter:
@@ -75,7 +79,9 @@ class PlainReporter(Reporter):
         with self._guard:
             self._done += done
             if line:
-                print(f"[{self._done}/{self._total}] {line}", file=self._stream, flush=True)
+                # A log that can no longer be written must not end the work that it is about.
+                with contextlib.suppress(OSError):
+                    print(f"[{self._done}/{self._total}] {line}", file=self._stream, flush=True)
 
 
 class BarReporter(Reporter):
@@ -91,12 +97,12 @@ class BarReporter(Reporter):
         self._total = 0
 
     def __enter__(self) -> Self:
+        from rich import progress  # noqa: PLC0415 - as above
         from rich.console import Console  # noqa: PLC0415 - the command line must start without it
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-        columns: list[Any] = [BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn()]
-        columns.append(TextColumn("{task.description}"))
-        self._progress: Progress = Progress(*columns, console=Console(file=self._stream), transient=True)
+        columns: list[Any] = [progress.BarColumn(bar_width=30), progress.MofNCompleteColumn()]
+        columns += [progress.TimeElapsedColumn(), progress.TextColumn("{task.description}")]
+        self._progress: Progress = progress.Progress(*columns, console=Console(file=self._stream), transient=True)
         self._task: TaskID = self._progress.add_task("planning", total=None)
         self._progress.start()
         return self
@@ -141,8 +147,8 @@ class BarReporter(Reporter):
     def _show(self) -> None:
         with self._guard:
             current = [f"{stage} {subject}" for stage, subject in self._at_work]
-        shown = ", ".join(current[:2]) + (f" and {len(current) - 2} more" if len(current) > 2 else "")  # noqa: PLR2004
-        self._progress.update(self._task, description=shown)
+        shown, more = ", ".join(current[:_SHOWN]), len(current) - _SHOWN
+        self._progress.update(self._task, description=f"{shown} and {more} more" if more > 0 else shown)
 
 
 def choose_reporter(*, quiet: bool, verbose: bool, stream: TextIO | None = None) -> Reporter:

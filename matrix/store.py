@@ -63,6 +63,8 @@ class Store:
                 f"{self._folder} was written by another version of stackproof (store {version}, this one reads "
                 f"{_VERSION}): choose another --out folder"
             )
+        if version == _VERSION:
+            return
         with self._connection:
             self._connection.executescript(_SCHEMA)
             self._connection.execute(f"PRAGMA user_version = {_VERSION}")
@@ -185,7 +187,7 @@ def outside(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise OutsideError(
             f"cannot use the folder {folder}: {error.strerror or error}; make it writable, free some space, or choose "
-            "another with --out"
+            "another with --out, or with STACKPROOF_CACHE where it is the cache"
         ) from error
     except sqlite3.DatabaseError as error:
         raise OutsideError(
@@ -194,8 +196,12 @@ def outside(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sole_use(folder: Path) -> Iterator[None]:
-    """Hold an output folder for this process; the hold ends with the process, however that ends.
+def sole_use(folder: Path, otherwise: str = "choose another --out folder") -> Iterator[None]:
+    """Hold a folder for this process; the hold ends with the process, however that ends.
+
+    Args:
+        folder: The folder; made where it is missing.
+        otherwise: What a user can do instead of waiting for another process to end.
 
     Raises:
         BusyError: Another process holds it.
@@ -203,18 +209,17 @@ def sole_use(folder: Path) -> Iterator[None]:
     """
     with outside(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        hold = (folder / ".lock").open("a+", encoding="utf-8")
+        hold = (folder / ".lock").open("a+b", buffering=0)
     with hold:
         try:
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             hold.seek(0)
-            holder = hold.read().strip() or "unknown"
+            holder = hold.read().decode().strip() or "unknown"
             raise BusyError(
-                f"another stackproof (process {holder}) is using {folder}: wait for it, or choose another --out folder"
+                f"another stackproof (process {holder}) is using {folder}: wait for it, or {otherwise}"
             ) from error
         with outside(folder):
             hold.truncate(0)
-            hold.write(f"{os.getpid()}\n")
-            hold.flush()
+            hold.write(f"{os.getpid()}\n".encode())
         yield

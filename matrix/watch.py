@@ -7,13 +7,15 @@ import resource
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from ..containers import process
 from ..containers.diagnose import disk_error
 from .outcome import Ending, judge_ending
+from .plain_path import plain_path
 from .surroundings import make_folders, surroundings
 
 if TYPE_CHECKING:
@@ -76,10 +78,10 @@ class Watch:
         self._mark = process.new_mark()
         self._kernel_kills = _kernel_kills()
         self._peak, self._looked, self._family = 0, 0.0, ()  # type: tuple[int, float, tuple[int, ...]]
-        log = _open_log(request)
-        with log:
+        with ExitStack() as stack, _open_log(request) as log:
             self._start = time.monotonic()
-            self.child = _spawn(request, log, self._mark, stdout)
+            self.child = _spawn(_plainly(request, stack), log, self._mark, stdout)
+            self._links = stack.pop_all()
         # A core file of a framework is gigabytes that nobody asked for.
         resource.prlimit(self.child.pid, resource.RLIMIT_CORE, (0, 0))
 
@@ -109,6 +111,7 @@ class Watch:
             self._dump()
         seconds = time.monotonic() - self._start
         process.end(self.child, self._mark)
+        self._links.close()
         for pipe in (self.child.stdin, self.child.stdout):
             _close(pipe)
         broken = float(self._request.memory_limit) if cut == "memory" else limit
@@ -140,16 +143,23 @@ def _open_log(request: Request) -> IO[bytes]:
         raise disk_error("starting a worker", error) from error
 
 
+def _plainly(request: Request, links: ExitStack) -> Request:
+    """Return a request with paths that every compiler takes; links that they need are removed with the stack."""
+    folder = links.enter_context(plain_path(request.folder.absolute()))
+    python = request.python.absolute()
+    venv = links.enter_context(plain_path(python.parent.parent))
+    return replace(request, folder=folder, python=venv / python.parent.name / python.name)
+
+
 def _spawn(request: Request, log: IO[bytes], mark: str, stdout: int | None) -> subprocess.Popen[bytes]:
-    folder = request.folder.absolute()
-    variables = surroundings(os.environ, folder, request.device, request.threads)
+    variables = surroundings(os.environ, request.folder, request.device, request.threads)
     files = [str(path.absolute()) for path in (request.bundle, request.job, request.evidence)]
     return subprocess.Popen(
-        [str(request.python.absolute()), "-I", "-u", "-X", "faulthandler", *files],
+        [str(request.python), "-I", "-u", "-X", "faulthandler", *files],
         stdin=subprocess.PIPE,
         stdout=log if stdout is None else stdout,
         stderr=log,
-        cwd=folder,
+        cwd=request.folder,
         env={**variables, process.MARK: mark},
         start_new_session=True,
     )

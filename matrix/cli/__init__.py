@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import os
 import signal
 import sys
 import traceback
@@ -41,10 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StackproofError as error:
         _say(options, str(error))
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read the output has gone; nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:  # noqa: BLE001 - no traceback reaches a user
         _say(options, f"this is a fault of stackproof itself: {type(error).__name__}: {error}\n--debug shows where")
         return _OUTSIDE
@@ -53,15 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(options: argparse.Namespace) -> int:
     module = importlib.import_module(f".{options.command}", __package__)
     code: int = module.run(options)
-    sys.stdout.flush()
     return code
 
 
 def _say(options: argparse.Namespace, text: str) -> None:
-    if options.debug:
-        traceback.print_exc()
     first, *rest = text.splitlines() or [""]
-    sys.stderr.write("\n".join([f"stackproof: {first}", *(f"  {line}" for line in rest), ""]))
+    with contextlib.suppress(OSError):  # standard error, too, may be a pipe without reader or a full disk
+        if options.debug:
+            traceback.print_exc()
+        sys.stderr.write("\n".join([f"stackproof: {first}", *(f"  {line}" for line in rest), ""]))
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from ..progress import choose_reporter
 from ..report.terminal import show_report
 from ..report.write import render_json
 from ..site import Settings
+from .output import standard_output
 
 if TYPE_CHECKING:
     import argparse
@@ -42,10 +42,12 @@ def output_folder(options: argparse.Namespace, matrix: Matrix) -> Path:
 
 def show(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> None:
     """Print a report for people, or as JSON."""
-    if as_json:
-        sys.stdout.write(render_json(report))
-    else:
-        show_report(report, [folder / name for name in _FILES if (folder / name).exists()], sys.stdout)
+    files = [folder / name for name in _FILES if (folder / name).exists()]
+    with standard_output() as stream:
+        if as_json:
+            stream.write(render_json(report))
+        else:
+            show_report(report, files, stream)
 
 
 def exit_code(report: Mapping[str, Any]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from ..comparison import compare
@@ -11,6 +10,7 @@ from ..report.comparison import show_comparison
 from ..report.write import render_json
 from ..site import Settings
 from ..spec_file import load_spec
+from .output import standard_output
 
 if TYPE_CHECKING:
     import argparse
@@ -22,8 +22,9 @@ def run(options: argparse.Namespace) -> int:
     names = [name.strip() for name in options.backends.split(",") if name.strip()]
     reporter = choose_reporter(quiet=options.quiet, verbose=options.verbose)
     found: dict[str, Any] = compare(spec, names, Settings(fresh=options.fresh, reporter=reporter))
-    if options.json:
-        sys.stdout.write(render_json(found))
-    else:
-        show_comparison(found, sys.stdout)
+    with standard_output() as stream:
+        if options.json:
+            stream.write(render_json(found))
+        else:
+            show_comparison(found, stream)
     return {"agree": 0, "disagree": 1}.get(found["verdict"], 3)

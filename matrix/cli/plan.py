@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from ..config import load_matrix
@@ -10,6 +9,7 @@ from ..planning import plan
 from ..report.plan import show_plan
 from ..report.write import render_json
 from .certify import output_folder
+from .output import standard_output
 
 if TYPE_CHECKING:
     import argparse
@@ -19,8 +19,9 @@ def run(options: argparse.Namespace) -> int:
     """Show the plan of a matrix."""
     matrix = load_matrix(options.matrix)
     found = plan(matrix, output_folder(options, matrix), options.cell)
-    if options.json:
-        sys.stdout.write(render_json(found))
-    else:
-        show_plan(found, sys.stdout)
+    with standard_output() as stream:
+        if options.json:
+            stream.write(render_json(found))
+        else:
+            show_plan(found, stream)
     return 0

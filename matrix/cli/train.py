@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from ..progress import choose_reporter
@@ -11,6 +10,7 @@ from ..report.write import render_json
 from ..site import Settings
 from ..spec_file import load_spec
 from ..training import Run, train
+from .output import standard_output
 
 if TYPE_CHECKING:
     import argparse
@@ -22,8 +22,9 @@ def run(options: argparse.Namespace) -> int:
     asked = Run(spec, options.backend, options.env, options.device, options.threads)
     reporter = choose_reporter(quiet=options.quiet, verbose=options.verbose)
     made = train(asked, Settings(reporter=reporter))
-    if options.json:
-        sys.stdout.write(render_json(made))
-    else:
-        show_training(made, sys.stdout)
+    with standard_output() as stream:
+        if options.json:
+            stream.write(render_json(made))
+        else:
+            show_training(made, stream)
     return 0

@@ -17,6 +17,7 @@ from .wording import (
     agreement,
     clean,
     headline,
+    mode_notes,
     number,
     one_line,
     plural,
@@ -75,10 +76,11 @@ def _head(report: Report) -> str:
     gpu = f", {machine['gpu']}" if machine["gpu"] else ""
     where = f"{machine['cpu']}, {plural(machine['cores'], 'core')}{memory}{gpu}, {machine['os']}"
     runs = f"{plural(totals['runs_made'], 'run')} made, {totals['runs_reused']} reused"
+    notes = "".join(f" {text(note)}." for note in mode_notes(report))
     return (
         f"# {text(report['matrix'])}: {headline(report)}\n\n"
         f"stackproof {text(report['stackproof'])}, {text(report['created'])}, on {text(where)}. "
-        f"{runs}, in {seconds(totals['seconds'])}."
+        f"{runs}, in {seconds(totals['seconds'])}.{notes}"
     )
 
 

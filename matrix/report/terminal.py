@@ -15,6 +15,7 @@ from .wording import (
     clean,
     first_reason,
     headline,
+    mode_notes,
     one_line,
     plural,
     seconds,
@@ -189,6 +190,8 @@ def _totals(console: Console, report: Report, files: Sequence[Path]) -> None:
     console.print()
     console.print(Text(headline(report), style="bold"))
     console.print(Text(f"{', '.join(words)}; {runs}, in {seconds(totals['seconds'])}"))
+    for note in mode_notes(report):
+        console.print(Text(note), soft_wrap=True)
     for path in files:
         console.print(Text(str(path), style="dim"), soft_wrap=True)
 

@@ -127,6 +127,16 @@ def first_reason(cell: CellEntry) -> str:
     return one_line(cell["reasons"][0]) if cell["reasons"] else ""
 
 
+def mode_notes(report: Report) -> list[str]:
+    """Return one sentence for each reason why cells were executed otherwise than their spec asks."""
+    found: dict[tuple[str, str], int] = {}
+    for cell in report["cells"]:
+        if cell["mode"] and cell["mode_why"]:
+            key = one_line(cell["mode"]), one_line(cell["mode_why"])
+            found[key] = found.get(key, 0) + 1
+    return [f"{plural(count, 'cell')} ran in mode {mode}: {why}" for (mode, why), count in found.items()]
+
+
 def headline(report: Report) -> str:
     """Return what the whole matrix came to, such as `1 of 12 cells is incorrect`."""
     tally, total = counts(report), len(report["cells"])

@@ -32,7 +32,10 @@ MATRICES = {
     "no TOML": ("specs = [\n", ["tiny.toml", "end of document", "no valid TOML"]),
 }
 SPECS = {
-    "heads that do not divide the width": (GPT, ["model.width", "no multiple of heads = 4: write 24 or 32, or change heads"]),
+    "heads that do not divide the width": (
+        GPT,
+        ["model.width", "is no multiple of heads = 4: write 24 or 32"],
+    ),
     "no steps": (MLP.replace("steps = 6", "steps = 0"), ["train.steps", "must be from 1"]),
     "key of another kind": (MLP.replace("lr = 0.01", "lr = 0.01\nmomentum = 0.9"), ["optimizer.momentum", "sgd"]),
     "number that is not finite": (MLP.replace("lr = 0.01", "lr = nan"), ["optimizer.lr"]),

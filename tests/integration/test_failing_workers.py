@@ -16,6 +16,7 @@ from stackproof.matrix.site import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+SERVES = "        runner.serve(commands, protocol)\n"
 BEGINS = "        runner = Runner(job, evidence)\n"
 FAULTS = {
     "raises": 'raise RuntimeError("the accelerator is on fire")',
@@ -89,3 +90,19 @@ def test_worker_without_disk_says_nothing_of_its_cell(tmp_path: Path) -> None:
     assert exit_code(report) == 3
     again = _certify(tmp_path, "fills the disk")
     assert again["totals"]["runs_made"] == 1, "what failed outside is tried again"
+
+
+def test_baseline_that_cannot_be_measured_is_not_held_against_the_other(tmp_path: Path) -> None:
+    patched = patch_backends(
+        tmp_path,
+        "worker.py",
+        SERVES,
+        f'        if evidence["versions"]["jax"] == "0.9.2":\n            os._exit(5)\n{SERVES}',
+    )
+    matrix = load_matrix(write_matrix(tmp_path, {"jax": ["0.9.2", "0.10.2"]}))
+    report = certify(Request(matrix, tmp_path / "out", settings=Settings(source=patched)))
+    baseline, candidate = report["cells"]
+    assert baseline["verdict"] == "broken"
+    assert "ended with status 5" in baseline["reasons"][0]
+    assert candidate["verdict"] == "certified"
+    assert candidate["throughput"] is None

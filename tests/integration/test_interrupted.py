@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import pty
 import random
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import MARK, living
 from tiny import comparable, read_report, stored, write_matrix
 
 if TYPE_CHECKING:
@@ -32,10 +36,9 @@ def test_killed_run_is_gone_on_with(number: int, certified: Certified, command: 
     out, share = tmp_path / "out", _share(number)
     cell = ("certify", certified.matrix, "--out", out, "--verbose")
     moment = share * certified.report["totals"]["seconds"]
-    killed = _kill_at(moment, command, lambda: command.start(*cell, STACKPROOF_CACHE=str(tmp_path / "cache")), out)
+    killed = _kill_at(moment, lambda: command.start(*cell, STACKPROOF_CACHE=str(tmp_path / "cache")), out)
     finished = stored(out) if (out / "store.sqlite").exists() else []
-    print(f"killed {moment:.2f} s after its start (seed {SEED}), with {len(finished)} stages finished")
-    print(killed.said())
+    sys.stdout.write(f"killed at {moment:.2f} s (seed {SEED}), {len(finished)} stages finished\n{killed.said()}")
     assert killed.left(10.0) == [], "a process outlived the run that started it"
     resume = ["--resume"] if (out / "certify.json").exists() else []
     ended = command.run(*cell, *resume, STACKPROOF_CACHE=str(tmp_path / "cache"))
@@ -52,8 +55,8 @@ def _share(number: int) -> float:
     return (number + random.Random(SEED + number).random()) / KILLS  # noqa: S311 - not a secret
 
 
-def _kill_at(moment: float, command: CommandLine, start: Callable[[], Running], out: Path) -> Running:
-    """Kill a run at a moment after its start; where it was done sooner than its like, begin again and kill it sooner."""
+def _kill_at(moment: float, start: Callable[[], Running], out: Path) -> Running:
+    """Kill a run at a moment after its start; where it was done by then, begin again and kill it sooner."""
     while True:
         running = start()
         time.sleep(moment)
@@ -156,11 +159,45 @@ def silent_index() -> Iterator[tuple[str, threading.Event]]:
         thread.join()
 
 
+def test_interrupted_at_a_terminal(command: CommandLine, tmp_path: Path) -> None:
+    """A real Ctrl-C at a real terminal, with its progress bar."""
+    matrix = write_matrix(tmp_path, {"jax": ["0.10.2"]})
+    ours, theirs = pty.openpty()
+    line = [sys.executable, "-m", "stackproof", "certify", str(matrix), "--out", str(tmp_path / "out")]
+    variables = {**command.variables, "TERM": "xterm", MARK: str(tmp_path)}
+    with subprocess.Popen(
+        ["setsid", "--ctty", "--wait", *line], stdin=theirs, stdout=theirs, stderr=theirs, env=variables
+    ) as child:
+        os.close(theirs)
+        shown = _read_until(ours, b"run jax0.10.2")
+        os.write(ours, b"\x03")
+        shown += _read_until(ours, b"")
+        assert child.wait(30) == 4, shown
+    os.close(ours)
+    text = shown.decode()
+    assert SAYS in " ".join(text.split())
+    assert "Traceback" not in text
+    assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l") >= 0, "the cursor is shown again"
+    assert living(str(tmp_path)) == {}
+
+
+def _read_until(terminal: int, what: bytes) -> bytes:
+    """Read what a terminal shows, until it shows something, or to its end where that is empty."""
+    shown, deadline = b"", time.monotonic() + 60
+    while not (what and what in shown) and time.monotonic() < deadline:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:  # the other end was closed
+            break
+    return shown
+
+
 def test_resume_where_nothing_was_begun(command: CommandLine, tmp_path: Path) -> None:
     matrix = write_matrix(tmp_path, {"jax": ["0.10.2"]})
     ended = command.run("certify", matrix, "--out", tmp_path / "out", "--resume")
     assert ended.code == 2
     assert "nothing was begun there; leave --resume out to begin" in ended.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_resume_of_another_matrix(copied: Certified, command: CommandLine, tmp_path: Path) -> None:

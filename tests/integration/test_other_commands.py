@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from tiny import THREE, comparable, eager, read_report, write_matrix
+from tiny import MLP, THREE, comparable, eager, read_report, write_matrix
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +47,16 @@ def test_train_in_a_venv_of_the_users_own(certified: Certified, cache: Path, com
     assert "is no venv" in nowhere.err
     for told in (other, nowhere):
         assert "Traceback" not in told.err
+
+
+def test_train_compiled_where_paths_hold_spaces(command: CommandLine, tmp_path: Path) -> None:
+    """The compiler that torch calls is given paths without quotes."""
+    write_matrix(tmp_path, THREE, MLP.replace("steps = 6", "steps = 2"))
+    cache = tmp_path / "it's a cache"
+    words = ("train", tmp_path / "mlp.toml", "--backend", "torch==2.13.0", "--json")
+    ended = command.run(*words, STACKPROOF_CACHE=str(cache))
+    assert ended.code == 0, ended.err
+    assert ended.json["mode"] == "inductor"
 
 
 def test_train_interrupted(certified: Certified, cache: Path, command: CommandLine) -> None:
@@ -127,7 +137,11 @@ def test_measuring_needs_an_environment_that_was_removed(
 ) -> None:
     """A store without its measurement, and a cache without environments: what is missing is made again."""
     subprocess.run(
-        [shutil.which("sqlite3") or "sqlite3", copied.folder / "store.sqlite", "DELETE FROM results WHERE stage='measure'"],
+        [
+            shutil.which("sqlite3") or "sqlite3",
+            copied.folder / "store.sqlite",
+            "DELETE FROM results WHERE stage='measure'",
+        ],
         check=True,
     )
     ended = command.run(

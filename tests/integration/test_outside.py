@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import dead_index
+from command_line import dead_index, usual_variables
 from tiny import read_report, write_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from command_line import CommandLine
     from conftest import Certified
@@ -26,7 +27,11 @@ def test_no_network(command: CommandLine, tmp_path: Path) -> None:
     ended = command.run("certify", matrix, "--out", tmp_path / "out", **dead_index(tmp_path))
     assert ended.code == 3
     assert "Traceback" not in ended.err
-    for said in (ended.out, (tmp_path / "out" / "report.md").read_text(), (tmp_path / "out" / "report.html").read_text()):
+    for said in (
+        ended.out,
+        (tmp_path / "out" / "report.md").read_text(),
+        (tmp_path / "out" / "report.html").read_text(),
+    ):
         assert "the package index could not be reached" in said
         assert "Check the network. The index is chosen by UV_DEFAULT_INDEX" in " ".join(said.split())
     (cell,) = read_report(tmp_path / "out")["cells"]
@@ -73,6 +78,41 @@ def test_disk_that_fills_up_before_the_report(
     assert again.code == 0, again.err
     assert again.json["totals"]["runs_made"] == 0
     assert before.keys() == {path.name for path in out.iterdir() if path.name in FILES}
+
+
+def test_disk_without_any_space(mounted: Callable[[str], Path], command: CommandLine, tmp_path: Path) -> None:
+    disk = mounted("64k")
+    _fill(disk, 0)
+    ended = command.run("certify", write_matrix(tmp_path, {"jax": ["0.10.2"]}), "--out", disk / "out")
+    assert ended.code == 3
+    assert "No space left on device" in ended.err
+    assert str(disk / "out") in ended.err
+    assert "fault of stackproof" not in ended.err
+
+
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_standard_output_on_a_full_disk(words: list[str], copied: Certified, cache: Path) -> None:
+    line = [sys.executable, "-m", "stackproof", "certify", copied.matrix, "--out", copied.folder, *words]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            line, stdout=full, stderr=subprocess.PIPE, env=usual_variables(cache), check=False, text=True
+        )
+    assert ended.returncode == 3
+    assert "standard output cannot be written: No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_log_that_cannot_be_written_does_not_stop_the_work(copied: Certified, cache: Path) -> None:
+    """A pipe whose reader has gone, or a full disk, where progress and errors go."""
+    line = [sys.executable, "-m", "stackproof", "certify", copied.matrix, "--out", copied.folder, "--verbose"]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=full, env=usual_variables(cache), check=False)
+    assert ended.returncode == 0
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=usual_variables(cache)) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.wait(60) == 0
+    assert read_report(copied.folder)["totals"]["certified"] == 2
 
 
 def test_environments_on_a_full_disk(mounted: Callable[[str], Path], command: CommandLine, tmp_path: Path) -> None:

@@ -109,3 +109,10 @@ def test_finite_keeps_words_where_a_check_shows_them() -> None:
 )
 def test_agreement_takes_more_than_one(reference: Any, said: tuple[str, str]) -> None:
     assert wording.agreement(reference) == said
+
+
+def test_cells_that_ran_otherwise_than_asked_are_counted_by_reason(certified: dict[str, Any]) -> None:
+    report = as_report(certified)
+    for cell in report["cells"][:3]:
+        cell["mode"], cell["mode_why"] = "eager", "no compiler\nhere"
+    assert wording.mode_notes(report) == ["3 cells ran in mode eager: no compiler here"]
