@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ..backends.noise import FLOAT32_UNIT
+from ..containers.resolve import has_driver
 from .store import digest_of
 
 if TYPE_CHECKING:
@@ -92,9 +93,15 @@ def make_job(
 
 
 def lock_key(stack: Stack, python: str, platform: str, torch_backend: str, environ: Mapping[str, str]) -> str:
-    """Return what a lock is made from: what is asked, for which Python, and the settings that choose an index."""
+    """Return what a lock is made from: what is asked, for which Python, and what chooses an index and a build."""
     settings = {name: value for name, value in environ.items() if name.startswith(_INDEX_SETTINGS)}
-    asked = {"requirements": list(stack.requirements), "torch_backend": torch_backend, "settings": settings}
+    asked: dict[str, Any] = {
+        "requirements": list(stack.requirements),
+        "torch_backend": torch_backend,
+        "settings": settings,
+    }
+    if torch_backend == "auto":
+        asked["driver"] = has_driver()
     return digest_of({"python": python, "platform": platform, **asked})
 
 

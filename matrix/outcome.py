@@ -114,9 +114,9 @@ def _by_itself(ending: Ending, text: str, written: dict[str, Any] | None) -> tup
         return _by_signal(ending)
     error = (written or {}).get("error")
     if isinstance(error, dict):
-        said = f"{error.get('kind')}: {error.get('message')}"
         if error.get("exit_code") == _REFUSED:
-            return "refused", said
+            return "refused", str(error.get("message"))
+        said = f"{error.get('kind')}: {error.get('message')}"
         return _crash(said.splitlines()[0][:_LONGEST], said)
     if ending.status != 0:
         said = last_exception(text)

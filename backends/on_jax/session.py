@@ -100,7 +100,7 @@ class JaxSession:
         self._shapes = {} if options.noise is None else self._noise_shapes()
         self.reset(options.noise)
 
-    def _width(self) -> Any:  # noqa: ANN401 - a context
+    def _width(self) -> Any:
         return gates.wide_numbers(enabled=self._dtype == np.float64)
 
     def _placed(self, arrays: Mapping[str, np.ndarray]) -> Tensors:

@@ -112,7 +112,7 @@ class TensorFlowSession:
         zeros = {entry.name: self._own(np.zeros(entry.shape, entry.dtype)) for entry in self._program.inputs}
         return {name: tf.TensorSpec(value.shape, value.dtype) for name, value in zeros.items()}
 
-    def _compiled(self) -> Any:  # noqa: ANN401 - a tf.function
+    def _compiled(self) -> Any:
         signature = (self._batch_signature(), tf.TensorSpec((3,), self._dtype))
         return tf.function(self._step, input_signature=signature, jit_compile=True, autograph=False)
 

@@ -36,18 +36,18 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 
 def _register_binary(op: str, function: Callable[[Any, Any], Any]) -> None:
     @rule(op, "torch")
-    def apply(inputs: Inputs, _attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
         left, right = inputs
         return function(as_tensor(left, right), as_tensor(right, left))
 
 
 def _register_unary(op: str, function: Callable[[Any], Any]) -> None:
     @rule(op, "torch")
-    def apply(inputs: Inputs, _attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
         return function(inputs[0])
 
 
-def as_tensor(value: Any, beside: Any) -> Any:  # noqa: ANN401 - numpy or a framework tensor
+def as_tensor(value: Any, beside: Any) -> Any:
     """Return a static numpy constant as a tensor on the device of the tensor beside it."""
     if isinstance(value, torch.Tensor):
         return value
@@ -62,46 +62,46 @@ for _op, _unary in _UNARY.items():
 
 
 @rule("Pow", "torch")
-def _pow(inputs: Inputs, _attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _pow(inputs: Inputs, _attributes: Attributes) -> Any:
     base, exponent = as_tensor(inputs[0], inputs[1]), as_tensor(inputs[1], inputs[0])
     return torch.pow(base, exponent).to(base.dtype)
 
 
 @rule("Div", "torch")
-def _div(inputs: Inputs, _attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _div(inputs: Inputs, _attributes: Attributes) -> Any:
     left, right = as_tensor(inputs[0], inputs[1]), as_tensor(inputs[1], inputs[0])
     return torch.div(left, right, rounding_mode=None if left.dtype.is_floating_point else "trunc")
 
 
 @rule("Gelu", "torch")
-def _gelu(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _gelu(inputs: Inputs, attributes: Attributes) -> Any:
     return F.gelu(inputs[0], approximate=attributes.get("approximate", "none"))
 
 
 @rule("Swish", "torch")
-def _swish(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _swish(inputs: Inputs, attributes: Attributes) -> Any:
     alpha = attributes.get("alpha", 1.0)
     return F.silu(inputs[0]) if alpha == 1.0 else inputs[0] * torch.sigmoid(alpha * inputs[0])
 
 
 @rule("Cast", "torch")
-def _cast(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _cast(inputs: Inputs, attributes: Attributes) -> Any:
     return inputs[0].to(getattr(torch, cast_type(attributes, "torch")))
 
 
 @rule("Softmax", "torch")
-def _softmax(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _softmax(inputs: Inputs, attributes: Attributes) -> Any:
     return torch.softmax(inputs[0], attributes.get("axis", -1))
 
 
 @rule("LogSoftmax", "torch")
-def _log_softmax(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _log_softmax(inputs: Inputs, attributes: Attributes) -> Any:
     return torch.log_softmax(inputs[0], attributes.get("axis", -1))
 
 
 def _register_reduction(op: str, function: Callable[..., Any]) -> None:
     @rule(op, "torch")
-    def apply(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+    def apply(inputs: Inputs, attributes: Attributes) -> Any:
         value = inputs[0]
         axes = reduced_axes(value.dim(), attributes, inputs[1] if len(inputs) > 1 else None)
         if not axes:

@@ -23,7 +23,7 @@ _MASK = 3
 
 
 @rule("Attention", "torch")
-def _attention(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _attention(inputs: Inputs, attributes: Attributes) -> Any:
     refuse("Attention", "torch", attributes, ("softcap",))
     if any(value is not None for value in inputs[_MASK + 1 :]):
         raise UnsupportedError("Attention with a key/value cache has no rule on torch")
@@ -41,7 +41,7 @@ def _attention(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 -
     return mixed.transpose(1, 2).reshape(mixed.shape[0], mixed.shape[2], -1)
 
 
-def _with_heads(tensor: Any, heads: int | None) -> Any:  # noqa: ANN401 - a framework tensor
+def _with_heads(tensor: Any, heads: int | None) -> Any:
     """Return `(batch, length, heads * size)` as `(batch, heads, length, size)`."""
     if tensor.dim() == _RANK_WITH_HEADS:
         return tensor
@@ -54,7 +54,7 @@ def _only_causal(queries: int, keys: int, attributes: Attributes) -> bool:
     return bool(attributes.get("is_causal", 0)) and queries == keys and not windows
 
 
-def _mask(given: Any, query: Any, key: Any, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _mask(given: Any, query: Any, key: Any, attributes: Attributes) -> Any:
     """Return what the kernels take as a mask: a bool tensor of what is seen, or numbers added to the scores."""
     allowed = allowed_keys(query.shape[2], key.shape[2], attributes)
     seen = None if allowed is None else torch.tensor(allowed.tolist(), device=query.device)
@@ -69,7 +69,7 @@ def _mask(given: Any, query: Any, key: Any, attributes: Attributes) -> Any:  # n
 
 
 @rule("RotaryEmbedding", "torch")
-def _rotary(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _rotary(inputs: Inputs, attributes: Attributes) -> Any:
     data, places = inputs[0], optional(inputs, 3)
     flat = data.dim() != _RANK_WITH_HEADS
     heads = data.reshape(data.shape[0], data.shape[1], attributes["num_heads"], -1) if flat else data.transpose(1, 2)
@@ -80,13 +80,13 @@ def _rotary(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a 
     return turned.reshape(data.shape) if flat else turned.transpose(1, 2)
 
 
-def _table(table: Any, places: Any) -> Any:  # noqa: ANN401 - a framework tensor
+def _table(table: Any, places: Any) -> Any:
     """Return a table per batch and position, with an axis for the heads: `(batch, length, 1, size / 2)`."""
     chosen = table if places is None else table[as_tensor(places, table)]
     return chosen.unsqueeze(-2)
 
 
-def _rotate(data: Any, cos: Any, sin: Any, *, interleaved: bool) -> Any:  # noqa: ANN401 - a framework tensor
+def _rotate(data: Any, cos: Any, sin: Any, *, interleaved: bool) -> Any:
     if interleaved:
         first, second = data[..., 0::2], data[..., 1::2]
     else:

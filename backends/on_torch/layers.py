@@ -24,7 +24,7 @@ _POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 
 
 @rule("Gemm", "torch")
-def _gemm(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _gemm(inputs: Inputs, attributes: Attributes) -> Any:
     left = inputs[0].t() if attributes.get("transA", 0) else inputs[0]
     right = inputs[1].t() if attributes.get("transB", 0) else inputs[1]
     alpha, addend = attributes.get("alpha", 1.0), optional(inputs, 2)
@@ -34,7 +34,7 @@ def _gemm(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a fr
 
 
 @rule("Conv", "torch")
-def _conv(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _conv(inputs: Inputs, attributes: Attributes) -> Any:
     data, weight = inputs[0], inputs[1]
     rank = weight.dim() - 2
     strides, dilations = (attributes.get(name) or (1,) * rank for name in ("strides", "dilations"))
@@ -44,7 +44,7 @@ def _conv(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a fr
 
 
 @rule("MaxPool", "torch")
-def _max_pool(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _max_pool(inputs: Inputs, attributes: Attributes) -> Any:
     data, kernel = inputs[0], attributes["kernel_shape"]
     rank = len(kernel)
     strides, dilations = (attributes.get(name) or (1,) * rank for name in ("strides", "dilations"))
@@ -54,12 +54,12 @@ def _max_pool(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - 
 
 
 @rule("GlobalAveragePool", "torch")
-def _global_average_pool(inputs: Inputs, _attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _global_average_pool(inputs: Inputs, _attributes: Attributes) -> Any:
     return inputs[0].mean(dim=tuple(range(2, inputs[0].dim())), keepdim=True)
 
 
 def _padded(
-    data: Any,  # noqa: ANN401 - a framework tensor
+    data: Any,
     pads: Sequence[tuple[int, int]],
     value: float,
     largest: tuple[int, ...] | None = None,
@@ -84,7 +84,7 @@ def _layer_norm(inputs: Inputs, attributes: Attributes) -> tuple[Any, ...]:
 
 
 @rule("RMSNormalization", "torch")
-def _rms_norm(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - a framework tensor
+def _rms_norm(inputs: Inputs, attributes: Attributes) -> Any:
     data, scale = inputs[0], inputs[1]
     shape, epsilon = _normalized_shape(data, attributes), attributes.get("epsilon", _EPSILON)
     if tuple(scale.shape) == shape:
@@ -92,7 +92,7 @@ def _rms_norm(inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401 - 
     return F.rms_norm(data, shape, None, epsilon) * scale
 
 
-def _normalized_shape(data: Any, attributes: Attributes) -> tuple[int, ...]:  # noqa: ANN401 - a framework tensor
+def _normalized_shape(data: Any, attributes: Attributes) -> tuple[int, ...]:
     return tuple(data.shape[axis] for axis in normalized_axes(data.dim(), attributes))
 
 
@@ -109,7 +109,7 @@ def _cross_entropy(inputs: Inputs, attributes: Attributes) -> tuple[Any, Any]:
     return _reduced(losses * shares, shares, reduction), log_probabilities
 
 
-def _reduced(losses: Any, shares: Any, reduction: str) -> Any:  # noqa: ANN401 - a framework tensor
+def _reduced(losses: Any, shares: Any, reduction: str) -> Any:
     if reduction == "none":
         return losses
     return losses.sum() if reduction == "sum" else losses.sum() / shares.sum()

@@ -18,12 +18,12 @@ def new_state(optimizer: Optimizer, parameters: list[Any]) -> list[list[Any]]:
     return [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(count)]
 
 
-def global_norm(gradients: list[Any]) -> Any:  # noqa: ANN401 - a framework scalar
+def global_norm(gradients: list[Any]) -> Any:
     """Return the square root of the sum of all squared elements."""
     return torch.sqrt(torch.stack([(gradient * gradient).sum() for gradient in gradients]).sum())
 
 
-def clipped(gradients: list[Any], norm: Any, largest: float) -> list[Any]:  # noqa: ANN401 - a framework scalar
+def clipped(gradients: list[Any], norm: Any, largest: float) -> list[Any]:
     """Return gradients scaled by `min(1, largest / norm)`, or as they are where `largest` is 0."""
     if largest == 0.0:
         return gradients
@@ -36,7 +36,7 @@ def update(
     parameters: list[Any],
     gradients: list[Any],
     state: list[list[Any]],
-    rates: Any,  # noqa: ANN401 - a tensor
+    rates: Any,
 ) -> None:
     """Change parameters and state in place.
 
@@ -58,7 +58,7 @@ def _adamw(
     parameters: list[Any],
     gradients: list[Any],
     state: list[list[Any]],
-    rates: Any,  # noqa: ANN401 - a tensor
+    rates: Any,
 ) -> None:
     (first, second), (rate, correct_first, correct_second) = optimizer.betas, rates.unbind()
     for parameter, gradient, mean, square in zip(parameters, gradients, *state):
@@ -73,7 +73,7 @@ def _sgd(
     parameters: list[Any],
     gradients: list[Any],
     state: list[list[Any]],
-    rates: Any,  # noqa: ANN401 - a tensor
+    rates: Any,
 ) -> None:
     momentum = optimizer.momentum
     velocities = state[0] if state else [None] * len(parameters)

@@ -97,7 +97,7 @@ class TorchSession:
         self.mode = "inductor"
         return tuple(torch.compile(f, fullgraph=True, dynamic=False) for f in (self._loss_of, self._updated))
 
-    def _static(self, value: np.ndarray) -> Any:  # noqa: ANN401 - integers or a framework tensor
+    def _static(self, value: np.ndarray) -> Any:
         """Return shapes and axes as plain integers, which dynamo treats as constants, and index tables as tensors."""
         return tuple(value.tolist()) if value.ndim == 1 else torch.tensor(value, device=self._device)
 
@@ -105,7 +105,7 @@ class TorchSession:
         """Return the shape of every tensor that is computed with rounding, by the name its noise goes by."""
         shapes = {f"update/{name}": value.shape for name, value in self._program.parameters.items()}
 
-        def record(node: Node, name: str, tensor: Any) -> Any:  # noqa: ANN401 - a framework tensor
+        def record(node: Node, name: str, tensor: Any) -> Any:
             if node.op not in EXACT_OPERATORS and tensor.dtype.is_floating_point:
                 shapes[name] = tuple(tensor.shape)
             return tensor
@@ -154,22 +154,22 @@ class TorchSession:
                     parameter.mul_(self._factors[f"update/{name}"])
         return loss.detach(), norm
 
-    def _rates(self, rates: np.ndarray) -> Any:  # noqa: ANN401 - a framework tensor
+    def _rates(self, rates: np.ndarray) -> Any:
         return torch.tensor(rates, dtype=self._dtype, device=self._device)
 
-    def _loss_of(self, parameters: Mapping[str, Any], placed: Mapping[str, Any], factors: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a scalar
-        def perturbed(_node: Node, name: str, tensor: Any) -> Any:  # noqa: ANN401 - a framework tensor
+    def _loss_of(self, parameters: Mapping[str, Any], placed: Mapping[str, Any], factors: Mapping[str, Any]) -> Any:
+        def perturbed(_node: Node, name: str, tensor: Any) -> Any:
             return tensor * factors[name] if name in factors else tensor
 
         after = perturbed if factors else None
         return self._forward({**self._tables, **parameters}, placed, after)[self._program.loss]
 
-    def _updated(self, parameters: Any, gradients: Any, state: Any, rates: Any) -> Any:  # noqa: ANN401 - tensors
+    def _updated(self, parameters: Any, gradients: Any, state: Any, rates: Any) -> Any:
         norm = global_norm(gradients)
         update(self._spec.optimizer, parameters, clipped(gradients, norm, self._spec.train.clip_norm), state, rates)
         return norm
 
-    def read(self, scalar: Any) -> float:  # noqa: ANN401 - a framework scalar
+    def read(self, scalar: Any) -> float:
         """Wait for a scalar, and return it."""
         return float(scalar)
 

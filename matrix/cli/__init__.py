@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StackproofError as error:
         _say(options, str(error))
         return error.exit_code
+    except OSError as error:
+        _say(options, f"the system refused something: {error}; --debug shows where")
+        return _OUTSIDE
     except Exception as error:  # noqa: BLE001 - no traceback reaches a user
         _say(options, f"this is a fault of stackproof itself: {type(error).__name__}: {error}\n--debug shows where")
         return _OUTSIDE

@@ -10,6 +10,7 @@ import numpy as np
 from ...compat.verdict import Check
 from .envelope import DRIFT, find_departure
 from .reference import AGREEMENT, distance
+from .throughput import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,6 +121,9 @@ def check_throughput(throughput: Throughput | None, minimum: float, why_not: str
         return Check("throughput", "skip", None, minimum, why_not)
     shown = round(throughput.ratio, 4)
     span = f"interval {throughput.low:.3f} to {throughput.high:.3f} over {len(throughput.rounds)} rounds"
+    if throughput.high < minimum and throughput.confidence < CONFIDENCE:
+        why = f"slower than {throughput.baseline} in every round, but {len(throughput.rounds)} are too few to say so"
+        return Check("throughput", "skip", shown, minimum, f"{why} with {CONFIDENCE:.0%} confidence; {span}")
     if throughput.high < minimum:
         return Check("throughput", "fail", shown, minimum, f"slower than {throughput.baseline}: {span}")
     return Check("throughput", "pass", shown, minimum, f"against {throughput.baseline}: {span}")

@@ -10,7 +10,7 @@ import numpy as np
 from .evidence import QUANTITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .evidence import Track
 
@@ -48,10 +48,17 @@ class Reference:
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest relative difference of a track to the reference, and where it first exceeds the agreement."""
+    """The largest relative difference of a track to the reference, and where it first exceeds the agreement.
+
+    Attributes:
+        largest: The difference; nan where a number is missing.
+        first: The place in words, with its difference; empty where it never does.
+        place: Its position in the order of the run, to tell which of several tracks departs sooner.
+    """
 
     largest: float
     first: str
+    place: int
 
 
 def find_reference(votes: Mapping[str, Track]) -> Reference:
@@ -68,8 +75,9 @@ def find_reference(votes: Mapping[str, Track]) -> Reference:
     distances = {name: distance(track, scalars, parameters) for name, track in votes.items()}
     apart = {name: away.first for name, away in distances.items() if not away.largest <= AGREEMENT}
     members = tuple(sorted(name for name in votes if name not in apart))
-    if len(votes) > 1 and (len(votes) < _MAJORITY or len(members) == 1) and apart:
-        members, apart = (), {name: away.first for name, away in distances.items()}
+    if apart and (len(votes) < _MAJORITY or len(members) == 1):
+        soonest = sorted(distances, key=lambda name: distances[name].place)
+        members, apart = (), {name: distances[name].first for name in soonest}
     agreement = max((distances[name].largest for name in members), default=float("nan"))
     return Reference(members, scalars, parameters, apart, agreement, _explain(votes, members, apart))
 
@@ -83,19 +91,24 @@ def distance(
     of the difference, relative to the larger of the tensor's own norm and the norm that a tensor of its size has on
     average.
     """
-    largest, first = 0.0, ""
+    found = list(_differences(track, scalars, parameters))
+    place = next((index for index, (_, value) in enumerate(found) if not value <= allowed), len(found))
+    first = f"{found[place][0]} ({_size(found[place][1])})" if place < len(found) else ""
+    return Distance(float(np.max([value for _, value in found])), first, place)
+
+
+def _differences(
+    track: Track, scalars: Mapping[str, np.ndarray], parameters: Mapping[str, np.ndarray]
+) -> Iterator[tuple[str, float]]:
+    """Return every place with its relative difference, in the order of the run."""
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = {name: np.abs(track.scalars[name] - scalars[name]) / np.abs(scalars[name]) for name in QUANTITIES}
     for step in range(track.steps):
         for name in QUANTITIES:
-            value = float(relative[name][step])
-            value = 0.0 if track.scalars[name][step] == scalars[name][step] else value
-            largest = _larger(largest, value)
-            first = first or ("" if value <= allowed else f"{name} at step {step + 1} ({_size(value)})")
+            same = track.scalars[name][step] == scalars[name][step]
+            yield f"{name} at step {step + 1}", 0.0 if same else float(relative[name][step])
     for name, value in parameter_distances(track.parameters, parameters).items():
-        largest = _larger(largest, value)
-        first = first or ("" if value <= allowed else f"final parameter {name} ({_size(value)})")
-    return Distance(largest, first)
+        yield f"final parameter {name}", value
 
 
 def _size(value: float) -> str:
@@ -112,11 +125,6 @@ def parameter_distances(mine: Mapping[str, np.ndarray], reference: Mapping[str, 
         away = float(np.linalg.norm(mine[name] - value))
         found[name] = away / scale if scale else away
     return found
-
-
-def _larger(left: float, right: float) -> float:
-    """Return the larger value, nan if either is."""
-    return float(np.maximum(left, right))
 
 
 def _median(tracks: Sequence[Track]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

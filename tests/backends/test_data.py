@@ -140,3 +140,23 @@ def test_tokens_are_the_documented_draws() -> None:
     made = batch(tokens(seed=9), 2)
     assert np.array_equal(made["tokens"], drawn[:, :-1])
     assert np.array_equal(made["targets"], drawn[:, 1:])
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "mean-squared-error"])
+def test_vectors_are_the_documented_draws(loss: str) -> None:
+    # Worked out from the streams of the seed, one sample at a time.
+    def key(purpose: str) -> int:
+        return int.from_bytes(hashlib.sha256(f"9/data/{purpose}".encode()).digest()[:8], "little")
+
+    prototypes, goals = (
+        2.0 * uniform(key(name), (4, width)) - 1.0 for name, width in (("prototypes", 6), ("goals", 4))
+    )
+    labels = integers(key("labels/2"), 4, (3,))
+    shakes = 2.0 * uniform(key("shake/2"), (3, 6)) - 1.0
+    made = batch(vectors(noise=0.25, batch_size=3, seed=9, loss=loss), 2)
+    for place, label in enumerate(labels):
+        assert made["features"][place] == pytest.approx(prototypes[label] + 0.25 * shakes[place], abs=1e-7)
+        if loss == "cross-entropy":
+            assert made["labels"][place] == label
+        else:
+            assert made["targets"][place] == pytest.approx(goals[label], abs=1e-7)

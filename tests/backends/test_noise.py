@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,9 @@ def test_no_size_changes_nothing() -> None:
 def test_operators_that_round_are_not_called_exact() -> None:
     rounding = {"Add", "Mul", "MatMul", "Gemm", "Softmax", "Exp", "ReduceMean", "Attention", "Gelu", "Conv"}
     assert not rounding & EXACT_OPERATORS
+
+
+def test_factors_are_the_documented_draws() -> None:
+    key = int.from_bytes(hashlib.sha256(b"3/update/head.weight").digest()[:8], "little")
+    up = np.random.PCG64(key).random_raw(20) >= 2**63
+    assert np.array_equal(Noise(3, 0.125).factors("update/head.weight", (4, 5)).ravel(), np.where(up, 1.125, 0.875))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import CommandLine, Ended, usual_variables
+from required import need
 from tiny import JAX, read_report, write_matrix
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def copied(certified: Certified, tmp_path: Path) -> Certified:
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Return a function that mounts a small file system, given its size such as `2m`."""
-    if os.geteuid() != 0:
-        pytest.skip("a small file system is mounted, which only root may do")
+    need("mounts", "" if os.geteuid() == 0 else "a small file system is mounted, which only root may do")
     with ExitStack() as stack:
 
         def mount(size: str) -> Path:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from required import need
 
 from stackproof.compat.cell import Stack
 from stackproof.compat.errors import InputError, OutsideError, UnsolvableError
@@ -27,7 +28,11 @@ LIST = (
     "import importlib.metadata, json;"
     "print(json.dumps({d.name.lower().replace('_', '-'): d.version for d in importlib.metadata.distributions()}))"
 )
-needs_mount = pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which only root may do")
+
+
+@pytest.fixture
+def may_mount() -> None:
+    need("mounts", "" if os.geteuid() == 0 else "a small file system is mounted, which only root may do")
 
 
 @pytest.fixture(scope="session")
@@ -154,7 +159,7 @@ def test_files_other_than_those_locked(jax_lock: Lock, python: Interpreter, tmp_
         build_venv(replace(jax_lock, packages=forged), python, tmp_path)
 
 
-@needs_mount
+@pytest.mark.usefixtures("may_mount")
 def test_full_disk(jax_lock: Lock, python: Interpreter, small_disk: Path) -> None:
     with pytest.raises(OutsideError, match="no space is left on the disk") as caught:
         build_venv(jax_lock, python, small_disk)
@@ -162,7 +167,7 @@ def test_full_disk(jax_lock: Lock, python: Interpreter, small_disk: Path) -> Non
     assert not (small_disk / "envs" / jax_lock.digest[:16]).exists()
 
 
-@needs_mount
+@pytest.mark.usefixtures("may_mount")
 def test_full_download_cache(
     jax_lock: Lock, python: Interpreter, small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +177,7 @@ def test_full_download_cache(
     assert str(small_disk) in str(caught.value).splitlines()[0]
 
 
-@needs_mount
+@pytest.mark.usefixtures("may_mount")
 def test_read_only_disk(jax_lock: Lock, python: Interpreter, small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     with pytest.raises(OutsideError, match="the file system is read-only") as caught:

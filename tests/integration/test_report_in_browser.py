@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
+from required import need
 
 from stackproof.matrix.report.write import write_reports
 
@@ -35,8 +36,9 @@ BROKEN = "tensorflow-cpu2.21.0-py311-mlp_tiny"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is needed for this test: install Debian's package `chromium`"
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    chromium = next((path for path in found if path), None)
+    need("browser", "" if chromium else "install chromium (Debian's package of that name)")
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield running

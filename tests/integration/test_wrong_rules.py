@@ -89,8 +89,7 @@ MUTANTS = {
         GPT,
         "on_jax/attention.py",
         "allowed = allowed_keys(query.shape[1], key.shape[1], attributes)",
-        "allowed = allowed_keys(query.shape[1], key.shape[1], attributes)\n"
-        "        allowed = None if allowed is None else np.tri(query.shape[1], key.shape[1], 1, dtype=bool)",
+        "allowed = __import__('numpy').tri(query.shape[1], key.shape[1], 1, dtype=bool)",
     ),
 }
 
@@ -100,9 +99,6 @@ def test_other_wrong_rules_are_incorrect(mutant: str, tmp_path: Path) -> None:
     """With two frameworks nobody is outvoted: neither is certified, and the report says that nothing decides."""
     spec, file, old, new = MUTANTS[mutant]
     patched = patch_backends(tmp_path, file, old, new)
-    if "np.tri" in new:
-        attention = patched / file
-        attention.write_text(attention.read_text().replace("import jax\n", "import jax\nimport numpy as np\n", 1))
     wide = eager(spec).replace("[train]", '[train]\n    precision = "float64"')  # needs the fewest runs
     report = _certify(tmp_path, {"torch": ["2.13.0"], "jax": ["0.10.2"]}, wide, patched)
     assert [cell["verdict"] for cell in report["cells"]] == ["incorrect"] * 2

@@ -11,6 +11,7 @@ import pytest
 from stackproof.backends.spec import Data, Mlp, Optimizer, Schedule, Spec, Train
 from stackproof.compat.cell import Stack
 from stackproof.compat.lock import Lock, Package
+from stackproof.matrix import jobs
 from stackproof.matrix.config import RunSettings, ThroughputSettings
 from stackproof.matrix.jobs import (
     NOISE_DRAWS,
@@ -184,3 +185,14 @@ def test_a_locks_key_does_not_change_with_other_variables(environ: dict[str, str
 
 def test_keys_are_digests() -> None:
     assert all(len(made) == 64 for made in (key(), lock_key(**LOCKED), failure_key("run", RunSettings())))
+
+
+def test_a_driver_that_appears_means_another_lock_where_the_build_depends_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = {}
+    for driver in (False, True):
+        monkeypatch.setattr(jobs, "has_driver", lambda driver=driver: driver)
+        made[driver] = [lock_key(**{**LOCKED, "torch_backend": choice}) for choice in ("auto", "cpu")]
+    assert made[False][0] != made[True][0]
+    assert made[False][1] == made[True][1]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+from required import need
 from session_contract import GPT, SessionContract
 from torch._dynamo.utils import counters
 
@@ -23,6 +24,14 @@ class TestSession(SessionContract):
     compilations = _compiled
     distributions = {"torch": "torch"}
     compiled_mode = "inductor"
+
+    def test_modes(self) -> None:
+        need("compiler", gates.missing_compiler("cpu"))
+        super().test_modes()
+
+    def test_compiling_is_seen(self) -> None:
+        need("compiler", gates.missing_compiler("cpu"))
+        super().test_compiling_is_seen()
 
 
 def test_a_missing_compiler_means_eager_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

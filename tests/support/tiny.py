@@ -76,6 +76,12 @@ def comparable(value: Any) -> Any:
     return [comparable(entry) for entry in value] if isinstance(value, list) else value
 
 
+def forget(folder: Path, stage: str) -> None:
+    """Remove a stage's rows from a store."""
+    with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM results WHERE stage = ?", (stage,))
+
+
 def stored(folder: Path) -> list[tuple[int, str, str, str]]:
     """Return the rows of a store: number, stage, key, subject."""
     with closing(sqlite3.connect(folder / "store.sqlite")) as connection:

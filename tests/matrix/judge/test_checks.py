@@ -147,6 +147,13 @@ def test_a_float64_run_apart_from_the_consensus_fails_and_says_where() -> None:
     assert check.why == "the float64 run stands apart from jax, torch, first in loss at step 3 (2.5e-01 relative)"
 
 
+@pytest.mark.parametrize(("off", "outcome"), [(1.0, "pass"), (1.0 + 1e-6, "fail")])
+def test_a_float64_run_at_the_limit_agrees(off: float, outcome: str) -> None:
+    # 1 / 1e9 is the double nearest to 1e-9.
+    reference = find_reference({"torch": track((1e9,) * 4)})
+    assert check_reference(tracks(reference=track((1e9, 1e9 + off, 1e9, 1e9))), reference).outcome == outcome
+
+
 def test_a_float64_run_without_a_number_fails() -> None:
     check = check_reference(tracks(reference=track((4.0, 3.0, NAN, 1.0))), REFERENCE)
     assert check.outcome == "fail"
@@ -236,3 +243,10 @@ def test_a_cell_must_start_from_what_was_handed_out(expected: dict[str, str], wr
     check = check_start(tracks(), expected)
     assert (check.measured if check else None) == wrong
     assert check is None or check.outcome == "fail"
+
+
+def test_rounds_too_few_for_the_confidence_do_not_fail_a_cell() -> None:
+    few = replace(SPEED, confidence=0.75, rounds=(0.8,) * 3)
+    check = check_throughput(few, 0.9, "")
+    assert check.outcome == "skip"
+    assert "3 are too few" in check.why

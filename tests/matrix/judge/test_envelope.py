@@ -64,6 +64,13 @@ def test_the_spread_of_parameters_is_the_norm_of_the_difference() -> None:
     assert found.parameters["bias"] == pytest.approx(SAFETY * 0.125 + FLOOR * np.sqrt(25 / 3), rel=1e-12)
 
 
+def test_a_small_tensor_is_allowed_what_its_size_has_on_average() -> None:
+    reference = find_reference({"torch": track(weight=(1.0,) * 96, bias=(0.0,) * 4)})
+    found = measure_envelope(reference, [], "float32")
+    assert found.parameters["bias"] == pytest.approx(FLOOR * 2.0 * np.sqrt(0.96), rel=1e-12)
+    assert found.parameters["weight"] == pytest.approx(FLOOR * np.sqrt(96.0), rel=1e-12)
+
+
 def test_noise_is_held_against_its_own_frameworks_reference() -> None:
     own = track(losses_off(0.25, 0.25, 0.25, 0.25))
     found = allowed(tracks(reference=own, noise=[own]))
@@ -138,7 +145,8 @@ def test_the_reference_itself_has_no_excess() -> None:
 
 def test_where_nothing_is_allowed_only_equality_is_within() -> None:
     none = Envelope({"loss": np.zeros(4), "grad_norm": np.zeros(4)}, {"weight": 0.0, "bias": 0.0})
-    assert not find_departure(track(), REFERENCE, none).outside
+    equal = find_departure(track(), REFERENCE, none)
+    assert (equal.outside, equal.excess) == (False, 0.0)
     found = find_departure(track(losses_off(0.0, 1e-300, 0.0, 0.0)), REFERENCE, none)
     assert not found.outside  # 3 + 1e-300 is 3
     found = find_departure(track(losses_off(0.0, 1e-15, 0.0, 0.0)), REFERENCE, none)

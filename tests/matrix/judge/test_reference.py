@@ -64,6 +64,14 @@ def test_one_of_three_stands_apart_and_is_named(name: str, changed: dict[str, tu
     assert found.why == f"{name} stands apart, first in {where}"
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_two_that_differ_name_the_place_where_either_departs_first(*, reverse: bool) -> None:
+    """The smaller of two votes is the reference at each place, so that one alone may seem to depart later."""
+    votes = {"torch": track((4.0, 3.0, 2.0, 1.1)), "jax": track((4.0, 3.3, 2.0, 1.0))}
+    found = find_reference(dict(reversed(votes.items())) if reverse else votes)
+    assert "jax and torch disagree in float64, first in loss at step 2 (1.0e-01 relative)" in found.why
+
+
 def test_two_of_three_without_a_number_leave_no_consensus() -> None:
     lost = track((4.0, NAN, 2.0, 1.0))
     found = find_reference({"torch": track(), "jax": lost, "tensorflow": lost})
@@ -104,6 +112,21 @@ def test_agreement_includes_its_own_limit(off: float, apart: set[str]) -> None:
     assert AGREEMENT == 1e-9
 
 
+def test_the_agreement_is_the_largest_distance_of_those_who_agree() -> None:
+    off = {"torch": 0.0, "tensorflow": 0.25, "jax": 0.75}
+    found = find_reference({name: track((BILLION, BILLION, BILLION + value, BILLION)) for name, value in off.items()})
+    assert found.frameworks == ("jax", "tensorflow", "torch")
+    assert found.agreement == pytest.approx(0.5e-9, rel=1e-6)
+
+
+def test_what_lies_at_the_limit_is_not_where_a_run_first_stands_apart() -> None:
+    first = track((BILLION,) * 4, weight=(BILLION,), bias=(0.0,))
+    steps = track((BILLION, BILLION + 1.0, BILLION + 9.0, BILLION), weight=(BILLION,), bias=(0.0,))
+    assert distance(steps, first.scalars, first.parameters).first.startswith("loss at step 3")
+    tensors = track((BILLION,) * 4, weight=(BILLION + 1.0,), bias=(9.0,))
+    assert distance(tensors, first.scalars, first.parameters).first.startswith("final parameter bias")
+
+
 def test_one_framework_alone_is_its_own_reference() -> None:
     found = find_reference({"jax": track()})
     assert (found.frameworks, found.agrees, found.agreement) == (("jax",), True, 0.0)
@@ -130,10 +153,10 @@ def test_a_tensors_distance_is_relative_to_its_norm() -> None:
 
 
 def test_a_small_tensors_distance_is_relative_to_what_its_size_has_on_average() -> None:
-    # 100 elements of 1 and one of 1e-8: an average element is sqrt(100 / 101).
-    reference = {"weight": np.ones(100), "bias": np.array([1e-8])}
-    found = parameter_distances({"weight": np.ones(100), "bias": np.array([2e-8])}, reference)
-    assert found == {"weight": 0.0, "bias": pytest.approx(1e-8 / np.sqrt(100 / 101), rel=1e-6)}
+    # 96 elements of 1 and four of 1e-8: an average element is sqrt(96 / 100), and four of them have twice that norm.
+    reference = {"weight": np.ones(96), "bias": np.full(4, 1e-8)}
+    found = parameter_distances({"weight": np.ones(96), "bias": np.full(4, 2e-8)}, reference)
+    assert found == {"weight": 0.0, "bias": pytest.approx(2e-8 / (2.0 * np.sqrt(0.96)), rel=1e-6)}
 
 
 def test_tensors_that_are_all_zero_differ_by_their_norm() -> None:
