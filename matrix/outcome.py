@@ -41,7 +41,7 @@ class Outcome:
         seconds: Wall time from its start to its end.
         peak_memory_bytes: Highest resident memory seen, of it and its children together.
         reason: One sentence on what went wrong; empty where nothing did.
-        log: The decisive lines of its log; empty where nothing went wrong.
+        log: The decisive lines of its log; empty where nothing went wrong, and where it refused: the reason says all.
     """
 
     ok: bool
@@ -82,7 +82,7 @@ def judge_ending(ending: Ending, log: Path, evidence: Path) -> Outcome:
     kind, reason = _cut_short(ending) if ending.cut else _by_itself(ending, text, written)
     if kind in {"crash", "signal"} and (told := _disk_refuses(f"{text}\n{reason}", log.parent)):
         kind, reason = "disk", told
-    lines = () if kind == "ok" else decisive_lines(text)
+    lines = () if kind in {"ok", "refused"} else decisive_lines(text)
     if ending.cut == "time":
         # We aborted it, to have it say where it hangs.
         lines = tuple(line for line in lines if not line.startswith("Fatal Python error: Aborted"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +31,14 @@ class Certified:
     @property
     def report(self) -> dict[str, Any]:
         return read_report(self.folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _heeds_interrupts() -> Iterator[None]:
+    """What a shell starts in the background ignores Ctrl-C, and so would every command under test."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
