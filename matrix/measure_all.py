@@ -35,9 +35,9 @@ def measure_all(site: Site, records: Sequence[CellRecord]) -> list[CellRecord]:
     standing = {record.cell.stack: Made(record.environment) for record in records if record.environment}
     work = _Work(site, {record.cell.id: record for record in records}, environments=standing)
     for record in sorted(records, key=lambda record: record.baseline == record.cell.id):
-        if record.run.value is None or record.cell.id in work.measured:
+        if record.run.value is None:
             site.reporter.skip(1)
-        else:
+        elif record.cell.id not in work.measured:
             work.measure(record)
     return [replace(record, measured=work.measured.get(record.cell.id, Made())) for record in records]
 
@@ -55,6 +55,8 @@ class _Work:
         partner = self.records.get(record.baseline or "")
         if partner is record or (partner is not None and partner.run.value is None):
             partner = None
+        covered = partner if partner is not None and partner.cell.id not in self.measured else None
+        self.site.reporter.skip(int(covered is not None))
         made, group = self._made(record, partner)
         if partner is not None and made.failure is not None and not made.failure.outside:
             # One of the two failed: each alone answers for itself.
@@ -62,8 +64,10 @@ class _Work:
             partner = None
             made, group = self._made(record, partner)
         self.measured[record.cell.id] = read_measurement(made, group, of_baseline=False)
-        if partner is not None and partner.cell.id not in self.measured and made.value is not None:
-            self.measured[partner.cell.id] = read_measurement(made, group, of_baseline=True)
+        if covered is not None and partner is not None and made.value is not None:
+            self.measured[covered.cell.id] = read_measurement(made, group, of_baseline=True)
+        elif covered is not None:
+            self.site.reporter.plan(1)
 
     def _made(self, record: CellRecord, partner: CellRecord | None) -> tuple[Made[dict[str, Any]], Group]:
         group = Group(_locked(record), _locked(partner) if partner else None)

@@ -22,6 +22,7 @@ _MEMORY: Final = re.compile(
     r"an't allocate memory|annot allocate memory|std::bad_alloc"
 )
 _DISK: Final = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system")
+_INTERRUPTIONS: Final = frozenset({"SIGINT", "SIGTERM", "SIGHUP"})
 _LONGEST: Final = 300
 _SCARCE: Final = 64 * 1024
 _REFUSED: Final = 2
@@ -144,6 +145,9 @@ def _disk_refuses(text: str, folder: Path) -> str:
 
 def _by_signal(ending: Ending) -> tuple[Kind, str]:
     _, name = _status(ending.status)
+    if name in _INTERRUPTIONS:
+        # Ctrl-C reaches a worker that has not left our process group yet; a shutdown reaches every process.
+        return "stopped", f"the worker was interrupted by signal {name}"
     if name != "SIGKILL":
         return "signal", f"the worker was ended by signal {name}{_MEANINGS.get(name or '', '')}"
     told = "the worker was killed by signal 9, which stackproof did not send"

@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _call(options)
     except KeyboardInterrupt:
+        if arguments is None:
+            _heed_no_more()
         kept = "; what was finished is kept, and certify --resume goes on from there"
         _say(options, "interrupted" + (kept if options.command == "certify" else ""))
         return _INTERRUPTED
@@ -61,6 +63,12 @@ def _say(options: argparse.Namespace, text: str) -> None:
         if options.debug:
             traceback.print_exc()
         sys.stderr.write("\n".join([f"stackproof: {first}", *(f"  {line}" for line in rest), ""]))
+
+
+def _heed_no_more() -> None:
+    """Let a process that is ending as it was told to come to its end, with its exit code, however often it is told."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

@@ -99,7 +99,7 @@ def test_interrupted_in_each_stage(
     assert all(list(folder.glob("stackproof-environment.json")) for folder in cache.glob("envs/*/"))
 
     running = start("--resume")
-    running.wait_until(lambda: list(out.glob("work/*/worker.log")), "a worker")
+    running.wait_until(lambda: any("worker-" in line for line in living(running.family).values()), "a worker")
     _stop_clean(running, stop)
 
     measuring = start("--resume")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from command_line import living
 from tiny import MLP, THREE, comparable, eager, forget, read_report, write_matrix
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def test_train_compiled_where_paths_hold_spaces(command: CommandLine, tmp_path: 
 
 def test_train_interrupted(certified: Certified, cache: Path, command: CommandLine) -> None:
     running = command.start("train", certified.matrix.parent / "mlp.toml", "--backend", "jax==0.10.2")
-    running.wait_until(lambda: list(cache.glob("train/*/work/*/worker.log")), "a worker")
+    running.wait_until(lambda: any("worker-" in line for line in living(running.family).values()), "a worker")
     running.interrupt()
     ended = running.end()
     assert ended.code == 4

@@ -118,6 +118,14 @@ def test_error_in_the_evidence_is_the_reason(
     assert outcome.reason == (message if expected == "refused" else f"{kind}: {message}")
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_interrupted_worker_says_nothing_of_its_stack(make: Make, name: str) -> None:
+    code = f"import os, signal; signal.signal(signal.{name}, signal.SIG_DFL); os.kill(os.getpid(), signal.{name})"
+    outcome = run_worker(make(code))
+    assert (outcome.ok, outcome.kind, outcome.signal) == (False, "stopped", name)
+    assert name in outcome.reason
+
+
 def test_exhausted_memory_in_a_traceback(make: Make) -> None:
     outcome = run_worker(make("bytearray(1 << 60)"))
     assert outcome.kind == "out-of-memory"
