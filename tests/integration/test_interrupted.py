@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from conftest import Certified
 
 SEED = 20261130
-SAYS = "certify --resume goes on from there"
+SAYS = "--resume goes on from there"
 
 
 # A run of two cells ends seven stages: two each of resolve, build and run, and one of measure.

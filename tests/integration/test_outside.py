@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import dead_index, usual_variables
 from tiny import read_report, write_matrix
+
+from stackproof.matrix.store import sole_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,6 +152,20 @@ def test_certified_folder_that_became_read_only(
         assert str(out) in ended.err
         assert "Traceback" not in ended.err
     assert_no_half_report(out)
+    planned = command.run("plan", copied.matrix, "--out", out, "--json")
+    assert planned.code == 0, planned.err
+    assert planned.json["totals"]["runs_reused"] == 2
+
+
+def test_cache_that_another_comparison_uses(command: CommandLine, tmp_path: Path) -> None:
+    write_matrix(tmp_path, {"jax": ["0.10.2"]})
+    cache = tmp_path / "cache"
+    with sole_use(cache / "compare"):
+        ended = command.run("compare", tmp_path / "mlp.toml", "--backends", "jax", STACKPROOF_CACHE=str(cache))
+    assert ended.code == 3
+    assert f"process {os.getpid()}" in ended.err
+    assert "set STACKPROOF_CACHE to another folder" in ended.err
+    assert "--out" not in ended.err
 
 
 def test_file_where_the_output_folder_should_be(command: CommandLine, tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ class TestSession(SessionContract):
         need("compiler", gates.missing_compiler("cpu"))
         super().test_modes()
 
-    def test_compiling_is_seen(self) -> None:
+    def test_convolutions_agree_compiled_and_eager(self) -> None:
         need("compiler", gates.missing_compiler("cpu"))
-        super().test_compiling_is_seen()
+        super().test_convolutions_agree_compiled_and_eager()
 
 
 def test_a_missing_compiler_means_eager_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
