@@ -10,6 +10,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from ...compat.errors import StackproofError, StoppedError
+from .output import finish_standard_error
 from .parser import make_parser
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - no traceback reaches a user
         _say(options, f"this is a fault of stackproof itself: {type(error).__name__}: {error}\n--debug shows where")
         return _OUTSIDE
+    finally:
+        finish_standard_error()
 
 
 def _call(options: argparse.Namespace) -> int:

@@ -26,16 +26,24 @@ def standard_output() -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     except BrokenPipeError:
-        _write_no_more()
+        _write_no_more(sys.stdout)
     except OSError as error:
-        _write_no_more()
+        _write_no_more(sys.stdout)
         raise OutsideError(
             f"standard output cannot be written: {error.strerror or error}; send it elsewhere, or make room there"
         ) from error
 
 
-def _write_no_more() -> None:
+def finish_standard_error() -> None:
+    """See that standard error, where it cannot be written, does not change the exit code when Python ends."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _write_no_more(sys.stderr)
+
+
+def _write_no_more(stream: TextIO) -> None:
     """Let what is still in the buffer, which Python writes at its end, go nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
