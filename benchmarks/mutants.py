@@ -66,7 +66,12 @@ MUTANTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "1.0 - rate * optimizer.weight_decay",
         "1.0 - 3e-3 * optimizer.weight_decay",
     ),
-    "clipping with 1e-6 beside the norm": (GPT, "optimizer.py", "largest / norm", "largest / (norm + 1e-6)"),
+    "clipping with 1e-6 beside the norm": (
+        GPT,
+        "optimizer.py",
+        "jnp.minimum(1.0, largest / norm)",
+        "jnp.minimum(1.0, largest / (norm + 1e-6))",
+    ),
     "GELU: the tanh approximation": (
         MLP,
         "arithmetic.py",

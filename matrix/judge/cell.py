@@ -113,6 +113,8 @@ def _why_no_ratio(record: CellRecord) -> str:
         return record.measured.failure.reason
     if record.measured.value is None:
         return "speed was not measured"
+    if record.baseline is not None:
+        return f"speed was not measured beside its baseline {record.baseline}"
     return "there is no baseline to hold it against"
 
 
