@@ -10,7 +10,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from ...compat.errors import StackproofError, StoppedError
-from .output import finish_standard_error
+from .output import finish_standard_error, open_missing_streams
 from .parser import make_parser
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 holds, 1 the answer is no, 2 the input or usage is wrong, 3 something outside failed,
         4 interrupted.
     """
+    open_missing_streams()
     options = make_parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -5,12 +5,26 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from ...compat.errors import OutsideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_STANDARD_ERROR: Final = 2
+
+
+def open_missing_streams() -> None:
+    """Let standard streams that the process was started without go nowhere, so that no other file takes their place."""
+    if None not in {sys.stdin, sys.stdout, sys.stderr}:
+        return
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        os.set_inheritable(number, True)  # noqa: FBT003 - the function takes it by place only
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open to the very end
 
 
 @contextmanager

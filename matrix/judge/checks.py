@@ -85,6 +85,8 @@ def check_trajectory(tracks: Tracks, standard: Standard) -> tuple[Check, Departu
     share = round(departure.excess, 4)
     if not departure.outside:
         why = f"largest excursion is {share} of the envelope, at {departure.where}"
+        if not departure.where:
+            why = "every number is that of the reference"
         return Check("trajectory", "pass", share, 1.0, why), departure
     word = "drifts out of" if departure.excess <= DRIFT else "leaves"
     why = f"{word} the envelope first in {departure.where}; at most {share} times what is allowed"

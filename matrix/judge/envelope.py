@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backends.noise import FLOAT32_UNIT
 from .evidence import QUANTITIES
-from .reference import AGREEMENT
+from .reference import AGREEMENT, distance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,14 +63,15 @@ def measure_envelope(reference: Reference, cells: Sequence[Tracks], precision: s
 
     Args:
         reference: The consensus; cells of frameworks that do not form it are left out.
-        cells: All cells of the spec.
+        cells: All cells of the spec. One whose own float64 run stands apart from the reference counts no more than a
+            framework that does: its noise says nothing about right runs.
         precision: Precision of the measured runs; float64 runs are allowed `AGREEMENT` instead.
     """
     wide = precision == "float64"
     pairs = [
         (run, cell.reference)
         for cell in cells
-        if cell.framework in reference.frameworks and not wide
+        if cell.framework in reference.frameworks and not wide and _agrees(cell, reference)
         for run in cell.noise
     ]
     floor = AGREEMENT if wide else _FLOOR
@@ -116,6 +117,10 @@ def _excess(away: float, allowed: float) -> float:
     if allowed:
         return away / allowed
     return float("inf") if away else 0.0
+
+
+def _agrees(cell: Tracks, reference: Reference) -> bool:
+    return distance(cell.reference, reference.scalars, reference.parameters).largest <= AGREEMENT
 
 
 def _spread(pairs: Sequence[tuple[Track, Track]], name: str) -> np.ndarray | float:

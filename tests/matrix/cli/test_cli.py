@@ -423,6 +423,15 @@ def test_a_reader_that_goes_away_is_no_error(certified: Path) -> None:
         assert child.stderr.read() == b""
 
 
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_stream_that_was_never_there_changes_no_exit_code(certified: Path, closed: str) -> None:
+    for line, code in (([str(certified)], 0), (["nowhere"], 2)):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "stackproof", "report", *line]
+        ran = subprocess.run(shell, capture_output=True, text=True, check=False)
+        assert ran.returncode == code
+        assert "fault of stackproof" not in ran.stderr
+
+
 @pytest.mark.parametrize("colour", [True, False])
 def test_colours_are_for_terminals_and_only_where_they_are_wanted(certified: Path, *, colour: bool) -> None:
     variables = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}

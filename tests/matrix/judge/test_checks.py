@@ -181,6 +181,7 @@ def test_a_version_apart_from_its_own_frameworks_vote_fails() -> None:
 @pytest.mark.parametrize(
     ("loss", "outcome", "words", "excess"),
     [
+        (2.0, "pass", "every number is that of the reference", 0.0),
         (2.25, "pass", "largest excursion is 0.5 of the envelope, at loss at step 3", 0.5),
         (2.75, "fail", "drifts out of the envelope first in loss at step 3", 1.5),
         (7.0, "fail", "drifts out of the envelope first in loss at step 3", 10.0),

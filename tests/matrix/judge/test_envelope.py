@@ -72,7 +72,7 @@ def test_a_small_tensor_is_allowed_what_its_size_has_on_average() -> None:
 
 
 def test_noise_is_held_against_its_own_frameworks_reference() -> None:
-    own = track(losses_off(0.25, 0.25, 0.25, 0.25))
+    own = track(losses_off(5e-10, 5e-10, 5e-10, 5e-10))
     found = allowed(tracks(reference=own, noise=[own]))
     assert found.scalars["loss"] == pytest.approx(FLOOR * np.array([4.0, 3.0, 2.0, 1.0]), rel=1e-14)
 
@@ -86,6 +86,15 @@ def test_a_framework_outside_the_consensus_does_not_widen_it() -> None:
     )
     inside = tracks(noise=[track((99.0,) * 4)], framework="jax")
     assert measure_envelope(reference, [inside], "float32").scalars["loss"][0] > 90.0
+
+
+@pytest.mark.parametrize("astray", [NAN, 9.0])
+def test_a_cell_outside_the_consensus_does_not_widen_or_void_it(astray: float) -> None:
+    wrong = track((4.0, 3.0, astray, astray))
+    broken = tracks(noise=[wrong, track((99.0,) * 4)], reference=wrong)
+    found = allowed(tracks(), broken)
+    assert found.scalars["loss"] == pytest.approx(FLOOR * np.array([4.0, 3.0, 2.0, 1.0]), rel=1e-14)
+    assert found.parameters["weight"] == pytest.approx(FLOOR * 5.0, rel=1e-14)
 
 
 def test_float64_runs_are_allowed_the_agreement_and_no_noise() -> None:
