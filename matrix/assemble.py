@@ -111,6 +111,7 @@ def _cell(record: CellRecord, judged: Judgement) -> dict[str, Any]:
         "evidence": [digest for digest in (record.run.evidence, record.measured.evidence) if digest],
         "mode": judged.mode,
         "mode_why": judged.mode_why,
+        "made": document.get("made"),
         "device": platform.get("device"),
         "device_name": platform.get("device_name"),
         "peak_memory_bytes": document.get("peak_memory_bytes"),

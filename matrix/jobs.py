@@ -109,7 +109,7 @@ def run_key(lock: Lock, worker: str, program: Program, job: dict[str, Any], mach
     """Return what a run's evidence is made from: environment, code, work and hardware; no paths and no names."""
     work = {name: job[name] for name in ("target", "device", "threads", "runs")}
     spec = {"spec": program.spec.digest, "program": program.digest, "data": program.data_digest}
-    hardware = {name: value for name, value in asdict(machine).items() if name not in {"os", "python"}}
+    hardware = {name: value for name, value in asdict(machine).items() if name != "python"}
     return digest_of({"lock": lock.digest, "worker": worker, "work": work, "machine": hardware, **spec})
 
 

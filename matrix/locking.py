@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..compat.errors import OutsideError, UnsolvableError
 from ..compat.lock import Lock
-from ..containers.interpreter import find_python
 from ..containers.resolve import resolve
 from ..containers.venv import build_venv
 from .jobs import lock_key
@@ -27,7 +26,7 @@ def lock_stack(site: Site, stack: Stack) -> Made[Lock]:
     start = time.monotonic()
     site.reporter.start("resolve", stack.id)
     try:
-        interpreter = find_python(stack.python, site.cancel)
+        interpreter = site.interpreter(stack.python)
         made = _find_lock(site, stack, interpreter) or _make_lock(site, stack, interpreter)
     except (UnsolvableError, OutsideError) as error:
         site.reporter.fail("resolve", stack.id, str(error))
@@ -43,7 +42,7 @@ def find_lock(site: Site, stack: Stack) -> Lock | None:
         UnsolvableError: There is no such Python.
         OutsideError: The store cannot be read.
     """
-    found = _find_lock(site, stack, find_python(stack.python, site.cancel))
+    found = _find_lock(site, stack, site.interpreter(stack.python))
     return found.value if found else None
 
 
@@ -52,7 +51,7 @@ def make_environment(site: Site, stack: Stack, lock: Lock) -> Made[Environment]:
     start = time.monotonic()
     site.reporter.start("build", stack.id)
     try:
-        environment = build_venv(lock, find_python(stack.python, site.cancel), cancel=site.cancel)
+        environment = build_venv(lock, site.interpreter(stack.python), cancel=site.cancel)
     except (UnsolvableError, OutsideError) as error:
         site.reporter.fail("build", stack.id, str(error))
         return Made(failure=describe_failure(error), seconds=time.monotonic() - start)

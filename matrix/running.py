@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..compat.errors import OutsideError, StoppedError
@@ -75,7 +76,7 @@ def make_run(site: Site, task: Task) -> Made[dict[str, Any]]:
         tables = {"kind": failure.kind, "reason": failure.reason, "log": list(failure.log)}
         kept = site.store.put("failure", failure_key(key, site.run), cell.id, tables, seconds)
         return Made(failure=failure, seconds=seconds, evidence=kept)
-    document = collect(site, request, outcome)
+    document = {**collect(site, request, outcome), "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     kept = site.store.put("run", key, cell.id, document, seconds)
     site.reporter.finish("run", cell.id, seconds, reused=False)
     return Made(document, seconds=seconds, evidence=kept)

@@ -12,6 +12,8 @@ from ..backends import program as programs
 from ..backends.archive import write_bundle
 from ..backends.data import batches, batches_digest
 from ..backends.models.build import build_program
+from ..compat.errors import UnsolvableError
+from ..containers.interpreter import find_python
 from .jobs import Program
 from .machine import read_machine
 from .progress import Reporter
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..backends.spec import Spec
+    from ..containers.interpreter import Interpreter
     from .config import Matrix, RunSettings, ThroughputSettings
     from .machine import Machine
     from .store import Store
@@ -43,6 +46,7 @@ class Site:
         jobs: How many workers may run at once, but for measurements.
         reporter: Who is told of progress.
         cancel: Set when everything is to stop.
+        interpreters: Those found so far, or why there is none, by version.
     """
 
     folder: Path
@@ -56,6 +60,23 @@ class Site:
     jobs: int = 1
     reporter: Reporter = field(default_factory=Reporter)
     cancel: threading.Event = field(default_factory=threading.Event)
+    interpreters: dict[str, Interpreter | UnsolvableError] = field(default_factory=dict)
+
+    def interpreter(self, python: str) -> Interpreter:
+        """Return an interpreter of that version; looked for once.
+
+        Raises:
+            UnsolvableError: There is none.
+        """
+        if python not in self.interpreters:
+            try:
+                self.interpreters[python] = find_python(python, self.cancel)
+            except UnsolvableError as error:
+                self.interpreters[python] = error
+        found = self.interpreters[python]
+        if isinstance(found, UnsolvableError):
+            raise found
+        return found
 
     @property
     def worker_digest(self) -> str:

@@ -184,6 +184,11 @@ def outside(folder: Path) -> Iterator[None]:
     """Turn failures of disk and database into errors that name the folder and the mend."""
     try:
         yield
+    except (FileExistsError, NotADirectoryError) as error:
+        raise OutsideError(
+            f"cannot use the folder {folder}: a file is in the way ({error.filename}); move it, or choose another "
+            "with --out"
+        ) from error
     except OSError as error:
         raise OutsideError(
             f"cannot use the folder {folder}: {error.strerror or error}; make it writable, free some space, or choose "
@@ -191,7 +196,8 @@ def outside(folder: Path) -> Iterator[None]:
         ) from error
     except sqlite3.DatabaseError as error:
         raise OutsideError(
-            f"the store of {folder} cannot be used: {error}; make room for it, or choose another folder with --out"
+            f"the store of {folder} cannot be used: {error}; remove store.sqlite there to begin anew, or choose "
+            "another folder with --out"
         ) from error
 
 

@@ -17,7 +17,7 @@ _CODES = (
 class _Parser(argparse.ArgumentParser):
     """A parser without abbreviations, so that new options never change what old scripts mean."""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - argparse's own
+    def __init__(self, **settings: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **settings})
 
 
@@ -35,7 +35,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, text: str, detail: str = "") -> argparse.ArgumentParser:  # noqa: ANN401 - argparse
+def _command(commands: Any, name: str, text: str, detail: str = "") -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text, description=f"{text[0].upper()}{text[1:]}. {detail}".strip(), epilog=_CODES
     )
@@ -46,7 +46,7 @@ def _command(commands: Any, name: str, text: str, detail: str = "") -> argparse.
     return parser
 
 
-def _add_certify(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_certify(commands: Any) -> None:
     parser = _command(
         commands,
         "certify",
@@ -65,7 +65,7 @@ def _add_certify(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     parser.add_argument("--jobs", metavar="N", type=_positive, help="workers at once (default: cores / run.threads)")
 
 
-def _add_plan(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_plan(commands: Any) -> None:
     parser = _command(
         commands, "plan", "show what certify would do: cells, baselines, what is reused, what it may cost"
     )
@@ -74,7 +74,7 @@ def _add_plan(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     parser.add_argument("--cell", metavar="GLOB", default="", help="only cells whose id matches")
 
 
-def _add_train(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_train(commands: Any) -> None:
     parser = _command(commands, "train", "run one spec on one framework")
     parser.add_argument("spec", metavar="SPEC.toml", type=Path)
     parser.add_argument(
@@ -88,7 +88,7 @@ def _add_train(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     parser.add_argument("--threads", metavar="N", type=_positive, default=1, help="CPU threads (default: 1)")
 
 
-def _add_compare(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_compare(commands: Any) -> None:
     parser = _command(commands, "compare", "run the same spec on several frameworks and hold them against each other")
     parser.add_argument("spec", metavar="SPEC.toml", type=Path)
     parser.add_argument(
@@ -98,7 +98,7 @@ def _add_compare(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     parser.add_argument("--fresh", action="store_true", help="run again, whatever was run before")
 
 
-def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_report(commands: Any) -> None:
     parser = _command(commands, "report", "show a certified matrix, and write its reports again")
     parser.add_argument("folder", metavar="DIR", type=Path, help="the output folder of certify")
 

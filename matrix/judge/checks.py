@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .evidence import Track, Tracks
     from .reference import Reference
 
+# An envelope wider than this share of the loss shows little.
+_WIDE = 0.1
+
 
 @dataclass(frozen=True)
 class Standard:
@@ -87,10 +90,19 @@ def check_trajectory(tracks: Tracks, standard: Standard) -> tuple[Check, Departu
         why = f"largest excursion is {share} of the envelope, at {departure.where}"
         if not departure.where:
             why = "every number is that of the reference"
-        return Check("trajectory", "pass", share, 1.0, why), departure
+        return Check("trajectory", "pass", share, 1.0, why + _where_it_says_little(standard)), departure
     word = "drifts out of" if departure.excess <= DRIFT else "leaves"
     why = f"{word} the envelope first in {departure.where}; at most {share} times what is allowed"
     return Check("trajectory", "fail", share, 1.0, why), departure
+
+
+def _where_it_says_little(standard: Standard) -> str:
+    """Name the first step from which the envelope is so wide that being inside it shows little."""
+    loss, allowed = np.abs(standard.reference.scalars["loss"]), standard.envelope.scalars["loss"]
+    wide = np.flatnonzero(allowed > _WIDE * loss)
+    if not wide.size:
+        return ""
+    return f"; from step {wide[0] + 1} on the envelope exceeds {_WIDE:.0%} of the loss: being inside it shows little"
 
 
 def check_determinism(first: Tracks, again: Track, document: Mapping[str, Any]) -> Check:

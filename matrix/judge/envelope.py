@@ -90,12 +90,13 @@ def find_departure(track: Track, reference: Reference, envelope: Envelope) -> De
     worst, place, first = 0.0, "", ""
     for step in range(track.steps):
         for name in QUANTITIES:
-            away = abs(float(track.scalars[name][step] - reference.scalars[name][step]))
+            away = abs(float(track.scalars[name][step]) - float(reference.scalars[name][step]))
             allowed = float(envelope.scalars[name][step])
             where = f"{name} at step {step + 1} (off by {away:.2e}, allowed {allowed:.2e})"
             worst, place, first = _note(away, allowed, where, (worst, place, first))
     for name, value in reference.parameters.items():
-        away = float(np.linalg.norm(track.parameters[name] - value))
+        with np.errstate(invalid="ignore"):
+            away = float(np.linalg.norm(track.parameters[name] - value))
         allowed = envelope.parameters[name]
         where = f"final parameter {name} (off by {away:.2e}, allowed {allowed:.2e})"
         worst, place, first = _note(away, allowed, where, (worst, place, first))

@@ -111,6 +111,15 @@ def _differences(
         yield f"final parameter {name}", value
 
 
+def _all_diverge(votes: Mapping[str, Track]) -> str:
+    """Return the first quantity and step at which no vote has a finite number, or nothing."""
+    for step in range(min(track.steps for track in votes.values())):
+        for name in QUANTITIES:
+            if not any(np.isfinite(track.scalars[name][step]) for track in votes.values()):
+                return f"{name} at step {step + 1}"
+    return ""
+
+
 def _size(value: float) -> str:
     return "not a finite number" if np.isnan(value) else f"{value:.1e} relative"
 
@@ -122,7 +131,8 @@ def parameter_distances(mine: Mapping[str, np.ndarray], reference: Mapping[str, 
     found = {}
     for name, value in reference.items():
         scale = max(float(np.linalg.norm(value)), typical * np.sqrt(value.size))
-        away = float(np.linalg.norm(mine[name] - value))
+        with np.errstate(invalid="ignore"):
+            away = float(np.linalg.norm(mine[name] - value))
         found[name] = away / scale if scale else away
     return found
 
@@ -139,6 +149,8 @@ def _middle(votes: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _explain(votes: Mapping[str, Track], members: tuple[str, ...], apart: Mapping[str, str]) -> str:
+    if len(votes) > 1 and (diverged := _all_diverge(votes)):
+        return f"the spec itself diverges: every float64 run has no finite {diverged}; lower optimizer.lr"
     if len(votes) == 1 and members:
         return f"{members[0]} alone: no second framework to agree with"
     if len(votes) == 1:

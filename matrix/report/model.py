@@ -90,6 +90,7 @@ class CellEntry(TypedDict):
     evidence: list[str]
     mode: str | None
     mode_why: str | None
+    made: str | None
     device: str | None
     device_name: str | None
     peak_memory_bytes: int | None

@@ -251,3 +251,13 @@ def test_rounds_too_few_for_the_confidence_do_not_fail_a_cell() -> None:
     check = check_throughput(few, 0.9, "")
     assert check.outcome == "skip"
     assert "3 are too few" in check.why
+
+
+def test_an_envelope_too_wide_to_show_anything_is_said_to_be() -> None:
+    reference = find_reference({"torch": track()})
+    wide = Envelope(
+        {"loss": np.array([0.1, 0.1, 1.0, 1.0]), "grad_norm": np.full(4, 0.1)}, {"weight": 1.0, "bias": 1.0}
+    )
+    check, _ = check_trajectory(tracks(track()), Standard(reference, wide))
+    assert check.outcome == "pass"
+    assert "from step 3 on the envelope exceeds 10% of the loss" in check.why

@@ -170,3 +170,10 @@ def test_who_stands_apart_does_not_depend_on_the_order_of_votes(names: list[str]
     losses[step] *= 1.0 + off
     votes = {name: track(losses) if name == "jax" else track() for name in names}
     assert set(find_reference(votes).apart) == {"jax"}
+
+
+def test_a_spec_that_diverges_everywhere_is_named_as_the_cause() -> None:
+    lost = track((4.0, 3.0, NAN, NAN))
+    found = find_reference({"jax": lost, "torch": lost})
+    assert not found.agrees
+    assert found.why.startswith("the spec itself diverges: every float64 run has no finite loss at step 3")

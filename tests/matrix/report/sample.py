@@ -146,6 +146,7 @@ def cell(package: str, version: str, spec: str, pins: dict[str, str] | None = No
         "evidence": [digest(stack + spec), digest(spec + stack)],
         "mode": MODES[framework],
         "mode_why": "",
+        "made": "2026-11-30T16:58:00Z",
         "device": "cpu",
         "device_name": "Example CPU @ 2.60GHz",
         "peak_memory_bytes": int(dice.uniform(4e8, 9e8)),
@@ -266,6 +267,7 @@ def mark_broken(entry: dict[str, Any]) -> None:
         evidence=[],
         mode=None,
         mode_why=None,
+        made=None,
         peak_memory_bytes=None,
         seconds={"resolve": 0.3, "build": 4.2, "run": 1.1},
     )
@@ -284,7 +286,17 @@ def mark_untested(entry: dict[str, Any]) -> None:
 
 def _not_run(entry: dict[str, Any], verdict: str, reasons: list[str], seconds: dict[str, float]) -> None:
     nothing = dict.fromkeys(
-        ["lock_digest", "build", "build_source", "mode", "mode_why", "device", "device_name", "peak_memory_bytes"]
+        [
+            "lock_digest",
+            "build",
+            "build_source",
+            "mode",
+            "mode_why",
+            "made",
+            "device",
+            "device_name",
+            "peak_memory_bytes",
+        ]
     )
     entry.update(
         nothing, level="declared", checks=[], throughput=None, curves=None, packages={}, evidence=[], reused={}
