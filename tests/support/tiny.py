@@ -31,7 +31,7 @@ MLP = """
 _THROUGHPUT = "[throughput]\nrounds = 3\nseconds = 0.05\nminimum_ratio = 0.001\n"
 # Differ between two runs of the same thing.
 _OF_ONE_RUN = {
-    *("created", "seconds", "evidence", "reused", "runs_made", "runs_reused", "peak_memory_bytes"),
+    *("created", "made", "seconds", "evidence", "reused", "runs_made", "runs_reused", "peak_memory_bytes"),
     *("ratio", "low", "high", "rounds", "steps_per_second"),
 }
 
