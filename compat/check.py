@@ -1,0 +1,179 @@
+"""Ask every rule about a stack, and draw the verdict."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from .rules.described import say_contradictions
+from .rules.registry import PACKAGES, SURROUNDINGS, Rule, View, all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from .described import Description
+    from .finding import Finding
+    from .known import Known
+
+Compatibility = Literal["compatible", "incompatible", "undetermined"]
+
+_VARIANTS: Final = 32
+_KEPT: Final = 100_000
+_SHAPES: Final = 256
+_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the rules say of a stack.
+
+    Attributes:
+        verdict: `incompatible` where any finding is an error, `undetermined` where something that decides is missing or
+            contradictory, else `compatible`.
+        findings: Errors first.
+    """
+
+    verdict: Compatibility
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A rule that has a say where certain names are described, and what it said so far.
+
+    Attributes:
+        rule: The rule.
+        values: Takes from a description's known values those that the rule's answer depends on.
+        packages: Whether it depends on extras, stated requirements and what floats.
+        surroundings: Whether it depends on what is around the components.
+        said: What it said, by what it depended on.
+    """
+
+    rule: Rule
+    values: Callable[[Mapping[str, tuple[Known, ...]]], object]
+    packages: bool
+    surroundings: bool
+    said: dict[object, tuple[Finding, ...]]
+
+
+@dataclass(eq=False)
+class Checker:
+    """Judges stacks. One checker keeps what rules said, for sweeps over many stacks."""
+
+    _shapes: dict[tuple[tuple[str, ...], frozenset[str]], tuple[_Asked, ...]] = field(default_factory=dict)
+
+    def check(self, description: Description) -> Answer:
+        """Return what the rules say of a stack.
+
+        Where reports contradict each other, each reading is judged on its own: what holds of every one is said, what
+        holds of some leaves the question open. Two environments are never merged into one.
+        """
+        if not description.contradictions():
+            return _answer(self._judge(description))
+        readings = [self._judge(variant) for variant in _variants(description)]
+        return _answer([*_shared(readings), *say_contradictions(description)])
+
+    def _judge(self, description: Description) -> list[Finding]:
+        known = description.known
+        found: list[Finding] = []
+        around, more = _surroundings(description), _about_packages(description)
+        for asked in self._asked(description):
+            key: object = asked.values(known)
+            if (asked.packages and more is not None) or (asked.surroundings and around is not None):
+                key = (key, more, around)
+            said = asked.said.get(key)
+            if said is None:
+                said = tuple(asked.rule.judge(View(description, frozenset(asked.rule.needs))))
+                if len(asked.said) < _KEPT:
+                    asked.said[key] = said
+            if said:
+                found += said
+        return found
+
+    def _asked(self, description: Description) -> tuple[_Asked, ...]:
+        """Return the rules that have a say of such descriptions: those that describe the same names."""
+        shape = (tuple(description.known), description.packages)
+        found = self._shapes.get(shape)
+        if found is None:
+            if len(self._shapes) >= _SHAPES:
+                self._shapes.clear()
+            found = self._shapes[shape] = tuple(_ask_of(description))
+        return found
+
+
+def check(description: Description) -> Answer:
+    """Return what the rules say of one stack."""
+    return Checker().check(description)
+
+
+def _ask_of(description: Description) -> Iterator[_Asked]:
+    names = frozenset(description.known)
+    for rule in all_rules():
+        if not all(any(name in names for name in group) for group in rule.present):
+            continue
+        needs = rule.needs if rule.narrow is None else rule.narrow(names)
+        if rule.narrow is not None and not needs:
+            continue
+        read = {name for name in needs if name in names}
+        read |= description.packages if PACKAGES in needs else set()
+        yield _Asked(rule, _taker(sorted(read)), PACKAGES in rule.needs, SURROUNDINGS in needs, {})
+
+
+def _taker(names: list[str]) -> Callable[[Mapping[str, tuple[Known, ...]]], object]:
+    return itemgetter(*names) if names else lambda _known: None
+
+
+def _surroundings(description: Description) -> tuple[object, ...] | None:
+    """Return all that a rule may see around the components, so that answers are kept only for the same."""
+    around = (
+        tuple(sorted(description.env_vars.items())),
+        description.arch_list,
+        description.arch_range,
+        description.origins,
+        description.built_against,
+        description.libraries,
+    )
+    return around if any(around) else None
+
+
+def _about_packages(description: Description) -> tuple[object, ...] | None:
+    more = (tuple(sorted(description.extras.items())), description.required, description.floating)
+    return more if any(more) else None
+
+
+def _variants(description: Description) -> Iterator[Description]:
+    """Return the description once for each way to read what contradicts itself."""
+    contradictions = description.contradictions()
+    choices: Iterable[tuple[Known, ...]] = itertools.islice(itertools.product(*contradictions.values()), _VARIANTS)
+    for choice in choices:
+        chosen = {name: (known,) for name, known in zip(contradictions, choice, strict=True)}
+        yield replace(description, known={**description.known, **chosen})
+
+
+def _shared(readings: list[list[Finding]]) -> Iterator[Finding]:
+    """Return what every reading says, and as open questions what only some say."""
+    kinds = [{_kind(finding) for finding in reading} for reading in readings]
+    for finding in {_kind(finding): finding for reading in readings for finding in reading}.values():
+        if all(_kind(finding) in kind for kind in kinds):
+            yield finding
+        elif finding.severity == "error":
+            yield replace(finding, severity="warning", undetermined=True)
+
+
+def _kind(finding: Finding) -> tuple[Any, ...]:
+    return finding.code, finding.severity, finding.components
+
+
+def _answer(findings: list[Finding]) -> Answer:
+    if not findings:
+        return Answer("compatible", ())
+    ordered = tuple(sorted(findings, key=_place))
+    if ordered[0].severity == "error":
+        return Answer("incompatible", ordered)
+    return Answer("undetermined" if any(finding.undetermined for finding in ordered) else "compatible", ordered)
+
+
+def _place(finding: Finding) -> tuple[int, str]:
+    return _ORDER[finding.severity], finding.code
