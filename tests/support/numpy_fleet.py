@@ -117,13 +117,18 @@ class Fleet:
         self.built.append(lock.stack)
         return Environment(Path(sys.prefix), Path(sys.executable), lock.digest, reused=reused)
 
-    def matrix(self, *specs: Spec, torch: tuple[str, ...] = ("1.0", "2.0"), **settings: Any) -> Matrix:
-        """Return a matrix over versions of `torch`, the first of which is the baseline."""
+    def matrix(
+        self, *specs: Spec, torch: tuple[str, ...] = ("1.0", "2.0"), prune: bool = False, **settings: Any
+    ) -> Matrix:
+        """Return a matrix over versions of `torch`, the first of which is the baseline.
+
+        What the rules know of the real releases of these numbers is only asked with `prune`.
+        """
         speed = ThroughputSettings(**{"rounds": 6, "seconds": 0.001, "minimum_ratio": 0.01, **settings})
         axes = {"torch": torch, "python": (PYTHON,)}
         return Matrix(
             "fleet", "fleet.toml", specs or (SPEC,), axes, {"torch": torch[0]},
-            run=RunSettings(device="cpu", time_limit=60), throughput=speed,
+            run=RunSettings(device="cpu", time_limit=60, prune=prune), throughput=speed,
         )  # fmt: skip
 
     def certify(
