@@ -1,0 +1,116 @@
+"""All kinds of input but the plainest: one reader each, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from . import (
+    collect_env,
+    conda,
+    dockerfile,
+    documents,
+    environment_yml,
+    install,
+    messages,
+    pip_output,
+    requirements,
+    smi,
+    system_packages,
+    toml_documents,
+)
+from .forms import join_answer
+from .known_lines import is_known
+from .lines import read_line
+from .names import is_well_known
+from .patterns import Lazy
+from .reading import LONGEST_FACT, LONGEST_LINE, MOST_PROSE, Weak
+from .text import is_ornament
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .reading import Reading
+
+    # Takes lines from an index on, and returns the index of the first that it leaves: the same if it takes none.
+    Block = Callable[[Reading, list[str], int], int]
+    # Takes a line and its place, and returns whether it took it.
+    Line = Callable[[Reading, str, str], bool]
+
+# Readers of what takes several lines, in the order tried.
+_BLOCKS: Final[tuple[Block, ...]] = (
+    documents.read_json,
+    toml_documents.read_block,
+    environment_yml.read_block,
+    smi.read_block,
+    conda.read_block,
+    pip_output.read_block,
+    messages.read_block,
+    dockerfile.read_instruction,
+)
+# Readers of single lines, in the order tried.
+_LINES: Final[tuple[Line, ...]] = (
+    install.read_command,
+    requirements.read_option,
+    requirements.read_bounded,
+    collect_env.read_line,
+    collect_env.read_loader_path,
+    pip_output.read_line,
+)
+# Readers of what stands somewhere in a line that is not too long.
+_FACTS: Final[tuple[Line, ...]] = (conda.read_line, system_packages.read_line, messages.read_line, read_line)
+
+_TABLE_ROW: Final = Lazy(r"([A-Za-z][\w.\-]*)(\s+\|\s+|\s+)v?(\d[\w.+!\-]*)")
+_WIDEST: Final = 8
+_SPACES: Final = Lazy(r"[ \t]{9,}")
+_DOTS: Final = Lazy(r"\s*\.{4,}\s*")
+
+
+def read_other(reading: Reading, lines: list[str], index: int) -> int:
+    """Read what starts at a line that is no pin; return the index after it."""
+    for block in _BLOCKS:
+        if (after := block(reading, lines, index)) > index:
+            return after
+    if is_ornament(lines[index]):
+        return index + 1
+    return _read_line(reading, lines, index)
+
+
+def finish(reading: Reading) -> None:
+    """Note what could be told only when the whole input was read."""
+    dockerfile.replay(reading)
+    if (toolkit := conda.settle_toolkits(reading.toolkits)) is not None:
+        reading.add("cuda", *toolkit)
+
+
+def _read_line(reading: Reading, lines: list[str], index: int) -> int:
+    if reading.prose >= MOST_PROSE:
+        reading.skip(lines[index])
+        return index + 1
+    if (answered := join_answer(lines, index)) is not None:
+        joined, after = answered
+        _read_one(reading, joined, reading.where(after - 1))
+        return after
+    whole, after = requirements.join_continued(lines, index)
+    _read_one(reading, whole, reading.where(index))
+    return after
+
+
+def _read_one(reading: Reading, whole: str, where: str) -> None:
+    line = _SPACES.sub(" " * _WIDEST, whole[:LONGEST_LINE].strip("| \t"))
+    if any(read(reading, line, where) for read in _LINES):
+        return
+    line = line[:LONGEST_FACT]
+    if "...." in line:
+        line = _DOTS.sub(": ", line)
+    if any(read(reading, line, where) for read in _FACTS):
+        return
+    if line.startswith("#") or requirements.read_requirement(reading, line, where):
+        return
+    row = _TABLE_ROW.fullmatch(line)
+    if row is not None and (len(row[2]) > 1 or "\t" in row[2] or is_well_known(row[1])):
+        reading.add_package(row[1], row[3], where)
+    elif row is not None:
+        reading.weak.append(Weak(row[1], row[3], where, line))
+    elif not is_known(line):
+        reading.prose += 1
+        reading.skip(line)
