@@ -104,6 +104,7 @@ def _cell(record: CellRecord, judged: Judgement) -> dict[str, Any]:
         "verdict": judged.verdict,
         "baseline": record.baseline == record.cell.id,
         "reasons": list(judged.reasons),
+        "findings": [finding.as_json() for finding in record.impossible],
         "checks": [asdict(check) for check in judged.checks],
         "throughput": asdict(judged.throughput) if judged.throughput else None,
         **_lock(record),

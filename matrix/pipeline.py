@@ -1,4 +1,4 @@
-"""The whole way, on one screen: cells are expanded, locked, built, run, measured, judged, certified and reported.
+"""The whole way, on one screen: cells are expanded, checked, locked, built, run, measured, judged and reported.
 
 Each stage takes what the last one made, and is skipped where the store has what it would make. Environments are made
 while cells of other stacks run; measurements run alone, after everything else.
@@ -16,6 +16,8 @@ from .certificate import write_certificates, write_locks
 from .expand import expand, find_baselines, select
 from .lanes import run_lanes
 from .measure_all import measure_all
+from .pruning import find_impossible
+from .records import CellRecord, Made
 from .report.write import write_reports
 from .resume import begin, check_begun, complete
 from .running import work_folder
@@ -23,11 +25,12 @@ from .site import Settings, open_site
 from .store import Store, sole_use
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from ..compat.cell import Cell
+    from ..compat.finding import Finding
     from .config import Matrix
-    from .records import CellRecord
     from .site import Site
 
 
@@ -70,8 +73,7 @@ def certify(request: Request) -> dict[str, Any]:
         begin(folder, matrix)
         site = open_site(folder, store, matrix, request.settings)
         with site.reporter:
-            site.reporter.plan(2 * len({cell.stack for cell in cells}) + 2 * len(cells))
-            records = measure_all(site, run_lanes(site, cells, find_baselines(matrix, cells)))
+            records = measure_all(site, _run(site, cells, find_baselines(matrix, cells)))
         report = assemble(Certified(matrix, site, records, time.monotonic() - start))
         write_locks(folder, records)
         write_certificates(site, report)
@@ -81,8 +83,23 @@ def certify(request: Request) -> dict[str, Any]:
     return report
 
 
+def _run(site: Site, cells: Sequence[Cell], baselines: Mapping[Cell, Cell | None]) -> list[CellRecord]:
+    """Take cells to their evidence, but for those that the rules call impossible: these are not tried."""
+    impossible = find_impossible([cell.stack for cell in cells], site.run, site.machine)
+    tried = [cell for cell in cells if cell.stack not in impossible]
+    site.reporter.plan(len(impossible) + 2 * len({cell.stack for cell in tried}) + len(tried) + len(cells))
+    for stack, findings in impossible.items():
+        site.reporter.fail("check", stack.id, f"{findings[0].code}: {findings[0].message}")
+    ran = {record.cell: record for record in run_lanes(site, tried, baselines)}
+    return [ran.get(cell) or _untried(cell, baselines[cell], impossible[cell.stack]) for cell in cells]
+
+
+def _untried(cell: Cell, baseline: Cell | None, findings: tuple[Finding, ...]) -> CellRecord:
+    return CellRecord(cell, baseline.id if baseline else None, Made(), impossible=findings)
+
+
 def _tidy(site: Site, records: Sequence[CellRecord]) -> None:
     """Remove the working files of cells that went all the way; those of the others are kept to be looked at."""
     for record in records:
-        if record.failure is None:
+        if record.failure is None and not record.impossible:
             shutil.rmtree(work_folder(site, record.cell), ignore_errors=True)

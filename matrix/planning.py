@@ -13,14 +13,16 @@ from ..compat.cell import FRAMEWORK_PACKAGES
 from ..compat.errors import UnsolvableError
 from .expand import expand, find_baselines, select
 from .locking import find_lock
+from .pruning import find_impossible
 from .running import find_run
 from .site import Settings, open_site
 from .store import DATABASE, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..compat.cell import Cell
+    from ..compat.finding import Finding
     from .config import Matrix
     from .site import Site
 
@@ -37,9 +39,9 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
         pattern: Pattern of cell ids; empty for all.
 
     Returns:
-        JSON-ready tables. Each cell says whether its lock and its run are reused, or why they are impossible, and what
-        it may cost in seconds, from the times of the same framework's stages in the folder's store; None where the
-        store has none.
+        JSON-ready tables. Each cell says whether its lock and its run are reused, or why they are impossible or pruned
+        by a rule, and what it may cost in seconds, from the times of the same framework's stages in the folder's store;
+        None where the store has none.
 
     Raises:
         InputError: No cell matches.
@@ -50,7 +52,11 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
         home = folder if (folder / DATABASE).exists() else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         site = open_site(home, stack.enter_context(Store(home)), matrix, Settings())
         times, baselines = _times(home), find_baselines(matrix, cells)
-        entries = [_entry(site, cell, baselines[cell], times) for cell in cells]
+        impossible = find_impossible([cell.stack for cell in cells], site.run, site.machine)
+        entries = [
+            {**_name(cell, baselines[cell]), **_state(site, cell, times, impossible.get(cell.stack, ()))}
+            for cell in cells
+        ]
     known = [entry["estimated_seconds"] for entry in entries if entry["estimated_seconds"] is not None]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -60,6 +66,7 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
         "excluded": [dict(condition) for condition in matrix.exclude],
         "totals": {
             "cells": len(entries),
+            "pruned": sum(entry["pruned"] is not None for entry in entries),
             "runs_reused": sum(entry["run"] == "reused" for entry in entries),
             "estimated_seconds": round(sum(known), 1) if len(known) == len(entries) else None,
         },
@@ -77,28 +84,38 @@ class _Times:
         return None if None in taken else sum(seconds for seconds in taken if seconds is not None)
 
 
-def _entry(site: Site, cell: Cell, baseline: Cell | None, times: _Times) -> dict[str, Any]:
-    shown = {
+def _name(cell: Cell, baseline: Cell | None) -> dict[str, Any]:
+    return {
         "id": cell.id,
         "spec": cell.spec,
         "baseline": baseline.id if baseline else None,
         "requirements": list(cell.stack.requirements),
     }
+
+
+def _state(site: Site, cell: Cell, times: _Times, findings: Sequence[Finding]) -> dict[str, Any]:
+    if findings:
+        first = findings[0]
+        pruned = {"code": first.code, "message": first.message, "fix": list(first.fix)}
+        return {**_never("pruned", f"{first.code}: {first.message}"), "pruned": pruned}
     try:
         lock = find_lock(site, cell.stack)
     except UnsolvableError as error:
-        why = str(error).splitlines()[0]
-        return {**shown, "lock": "impossible", "build": None, "run": "impossible", "why": why, "estimated_seconds": 0.0}
+        return _never("impossible", str(error).splitlines()[0])
     found = find_run(site, cell, lock) if lock else None
     stages = [*([] if lock else ["lock"]), *([] if found else ["run", "measure"])]
     return {
-        **shown,
         "lock": "reused" if lock else "to be resolved",
         "build": lock.build if lock else None,
         "run": "reused" if found else "to be made",
+        "pruned": None,
         "why": "",
         "estimated_seconds": _rounded(times.cost(cell.stack.framework, stages)),
     }
+
+
+def _never(word: str, why: str) -> dict[str, Any]:
+    return {"lock": word, "build": None, "run": word, "pruned": None, "why": why, "estimated_seconds": 0.0}
 
 
 def _rounded(value: float | None) -> float | None:

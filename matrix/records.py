@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..compat.cell import Cell
+    from ..compat.finding import Finding
     from ..compat.lock import Lock
     from ..compat.verdict import Throughput
     from ..containers.venv import Environment
@@ -77,6 +78,7 @@ class CellRecord:
         measured: Its repeated run and its speed.
         build_seconds: What making its environment took; 0 where it was there or was not needed.
         environment: Its environment; None where it was not needed or could not be made.
+        impossible: The errors for which its stack was not tried at all; empty where it was.
     """
 
     cell: Cell
@@ -86,6 +88,7 @@ class CellRecord:
     measured: Made[Measured] = field(default_factory=Made)
     build_seconds: float = 0.0
     environment: Environment | None = None
+    impossible: tuple[Finding, ...] = ()
 
     @property
     def failure(self) -> Failure | None:

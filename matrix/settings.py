@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..backends.readers import Bounds, Refusal, choice, integer, number, show, text
+from ..backends.readers import Bounds, Refusal, choice, flag, integer, number, show, text
 
 if TYPE_CHECKING:
     from ..backends.tables import Table
@@ -26,6 +26,7 @@ class RunSettings:
         torch_backend: PyTorch build to install: `auto` (the CPU build where there is no NVIDIA driver and one is
             offered, else the index's default), `default`, or a name of uv's `--torch-backend`, such as `cpu` or
             `cu126`.
+        prune: Whether stacks that the rules call incompatible are left untried.
     """
 
     device: str = "auto"
@@ -33,6 +34,7 @@ class RunSettings:
     time_limit: int = 600
     memory_limit: int = 0
     torch_backend: str = "auto"
+    prune: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def read_run(top: Table) -> RunSettings:
         time_limit=table.one("time_limit", RunSettings.time_limit, integer(Bounds(least=1, most=604_800))),
         memory_limit=table.one("memory_limit", RunSettings.memory_limit, integer(Bounds(least=0, most=2**24))),
         torch_backend=table.one("torch_backend", RunSettings.torch_backend, _torch_backend),
+        prune=table.one("prune", RunSettings.prune, flag),
     )
     table.finish()
     return settings

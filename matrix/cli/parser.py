@@ -30,7 +30,17 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stackproof {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_certify, _add_plan, _add_train, _add_compare, _add_report):
+    for add in (
+        _add_certify,
+        _add_plan,
+        _add_check,
+        _add_doctor,
+        _add_explain,
+        _add_facts,
+        _add_train,
+        _add_compare,
+        _add_report,
+    ):
         add(commands)
     return parser
 
@@ -72,6 +82,49 @@ def _add_plan(commands: Any) -> None:
     parser.add_argument("matrix", metavar="MATRIX.toml", type=Path)
     _add_out(parser)
     parser.add_argument("--cell", metavar="GLOB", default="", help="only cells whose id matches")
+
+
+def _add_check(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "check",
+        "give a verdict on a described environment, without running anything",
+        "Kinds of input are recognised by their content: pip freeze, requirements.txt, lock files, conda list, "
+        "environment.yml, torch's collect_env, nvidia-smi, a Dockerfile, stack.toml, stack.json and what people paste. "
+        "Several inputs describe one environment.",
+    )
+    parser.add_argument("inputs", metavar="INPUT", nargs="*", help="a file, or - for standard input")
+    for name, value, text in (
+        ("gpu", "NAME", "the GPU, such as A100, in place of what the inputs say; may be given again"),
+        ("driver", "V", "the driver's version, such as 550.54.15, in place of what the inputs say"),
+        ("python", "V", "the Python, such as 3.11, in place of what the inputs say"),
+        ("os", "NAME", "the system, such as 'Ubuntu 22.04', in place of what the inputs say"),
+    ):
+        parser.add_argument(f"--{name}", metavar=value, action="append", default=[], help=text)
+
+
+def _add_doctor(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "doctor",
+        "give a verdict on the live environment, with a GPU or without",
+        "Reads packages, driver and libraries without importing a framework, and compares what packages claim with "
+        "what the loader would map.",
+    )
+    parser.add_argument("--env", metavar="PATH", type=Path, help="another venv, or its Python, instead of this one")
+
+
+def _add_explain(commands: Any) -> None:
+    parser = _command(commands, "explain", "say what a rule finds, why, and how to mend it")
+    parser.add_argument("code", metavar="CODE", nargs="?", default="", help="such as SP101; all rules where left out")
+    parser.add_argument("--write", metavar="DIR", type=Path, help="write the pages of all rules into a folder")
+
+
+def _add_facts(commands: Any) -> None:
+    parser = _command(commands, "facts", "show what is known, with sources and dates, or check it for faults")
+    parser.add_argument("action", choices=("show", "check"))
+    parser.add_argument("subject", metavar="SUBJECT", nargs="?", default="", help="such as torch, drivers, flax, A100")
+    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="such as 2.15")
 
 
 def _add_train(commands: Any) -> None:

@@ -17,7 +17,7 @@ from .checks import (
     check_versions,
 )
 from .evidence import QUANTITIES, read_track
-from .verdict import find_verdict
+from .verdict import explain_findings, find_verdict
 
 if TYPE_CHECKING:
     from ...compat.verdict import Level, Throughput, Verdict
@@ -60,6 +60,8 @@ def judge_cell(record: CellRecord, judge: SpecJudge, minimum_ratio: float) -> Ju
         judge: What its spec's cells are held against.
         minimum_ratio: Speed ratio below which its whole interval must lie to be `regressed`.
     """
+    if record.impossible:
+        return Judgement("incompatible", "declared", explain_findings(record.impossible))
     failure = record.failure
     tracks = judge.tracks.get(record.cell.id)
     if failure is not None and (tracks is None or not failure.outside):

@@ -1,4 +1,4 @@
-"""From a cell's checks to its verdict."""
+"""From a cell's checks to its verdict, and from what rules it out to its reasons."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .envelope import DRIFT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...compat.finding import Finding
     from ...compat.verdict import Check, Verdict
     from .envelope import Departure
 
@@ -35,3 +36,14 @@ def find_verdict(checks: Sequence[Check], departure: Departure | None) -> tuple[
     if "throughput" in failed:
         return "regressed", reasons
     return "certified", reasons
+
+
+def explain_findings(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return why a cell was not tried, for a reader of the report: each error, its mends and where more is said."""
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.code}: {finding.message}")
+        if finding.fix:
+            lines.append(f"mend: {'; or '.join(finding.fix)}")
+        lines.append(f"stackproof explain {finding.code} says more")
+    return tuple(dict.fromkeys(lines))

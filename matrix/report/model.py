@@ -34,6 +34,24 @@ class CheckEntry(TypedDict):
     why: str
 
 
+class BecauseEntry(TypedDict):
+    """A fact that a finding rests on, as `compat.finding.Because`."""
+
+    fact: str
+    source: str
+
+
+class FindingEntry(TypedDict):
+    """What a rule says of a cell's stack, as `compat.finding.Finding`."""
+
+    code: str
+    severity: str
+    components: list[str]
+    message: str
+    because: list[BecauseEntry]
+    fix: list[str]
+
+
 class ThroughputEntry(TypedDict):
     """A cell's speed against its baseline, as `compat.verdict.Throughput`."""
 
@@ -80,6 +98,7 @@ class CellEntry(TypedDict):
     verdict: Verdict
     baseline: bool
     reasons: list[str]
+    findings: list[FindingEntry]
     checks: list[CheckEntry]
     throughput: ThroughputEntry | None
     lock_digest: str | None

@@ -18,13 +18,25 @@ def show_plan(found: Mapping[str, Any], stream: TextIO) -> None:
     width = max(len(cell["id"]) for cell in found["cells"])
     stream.write(f"  {'cell':<{width}}  {'lock':<16}{'run':<12}{'about':>8}  baseline\n")
     stream.writelines(f"  {cell['id']:<{width}}  {_states(cell)}  {_baseline(cell)}\n" for cell in found["cells"])
-    stream.writelines(f"  {cell['id']}: {cell['why']}\n" for cell in found["cells"] if cell["why"])
+    for cell in found["cells"]:
+        stream.writelines(f"  {line}\n" for line in _reasons(cell))
     totals = found["totals"]
-    stream.write(f"{totals['cells']} cells, {totals['runs_reused']} of them run already in {found['folder']}; ")
+    pruned = f"{totals['pruned']} of them pruned, " if totals["pruned"] else ""
+    reused = f"{totals['runs_reused']} {'' if pruned else 'of them '}run already in {found['folder']}"
+    stream.write(f"{totals['cells']} cells, {pruned}{reused}; ")
     if totals["estimated_seconds"] is None:
         stream.write("what the rest takes is known once a cell of each framework was certified there\n")
     else:
         stream.write(f"the rest takes {_seconds(totals['estimated_seconds'])} of work\n")
+
+
+def _reasons(cell: Mapping[str, Any]) -> list[str]:
+    """Return why a cell is not tried, and where a rule prunes it, how that is mended."""
+    if not cell["pruned"]:
+        return [f"{cell['id']}: {cell['why']}"] if cell["why"] else []
+    code, fixes = cell["pruned"]["code"], "; or ".join(cell["pruned"]["fix"])
+    mend = [f"  mend: {fixes}"] if fixes else []
+    return [f"{cell['id']}: {cell['why']}", *mend, f"  stackproof explain {code} says more"]
 
 
 def _states(cell: Mapping[str, Any]) -> str:

@@ -28,6 +28,10 @@ def loaded_by(statement: str) -> set[str]:
         ("stackproof.containers.venv", FRAMEWORKS | HEAVY | {"numpy"}),
         ("stackproof.matrix.cli", FRAMEWORKS | HEAVY | {"numpy", "packaging"}),
         ("stackproof.matrix.cli.certify", FRAMEWORKS | {"rich"}),
+        ("stackproof.matrix.cli.check", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.matrix.cli.doctor", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.matrix.cli.explain", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.matrix.cli.facts", FRAMEWORKS | HEAVY | {"numpy"}),
     ],
 )
 def test_importing_leaves_out_what_is_not_needed(module: str, without: set[str]) -> None:

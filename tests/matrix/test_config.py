@@ -49,7 +49,7 @@ def test_what_is_left_out_has_its_default(folder: Path) -> None:
     assert dict(matrix.axes) == {"torch": ("2.13.0", "2.15.0"), "jax": ("0.9.2",), "python": (OWN_PYTHON,)}
     assert dict(matrix.baseline) == {"torch": "2.13.0", "jax": "0.9.2"}
     assert (matrix.include, matrix.exclude) == ((), ())
-    assert matrix.run == RunSettings("auto", 1, 600, 0, "auto")
+    assert matrix.run == RunSettings("auto", 1, 600, 0, "auto", prune=True)
     assert matrix.throughput == ThroughputSettings(15, 0.3, 0.9)
 
 
@@ -62,6 +62,7 @@ def test_every_key_arrives(folder: Path) -> None:
         '[[include]]\ntorch = "2.14.1"\npython = "3.14"\nscipy = "1.2"\nnumpy = "2.2.6"\n'
         '[[exclude]]\njax = "0.9.2"\nspec = "a"\npython = "3.9"\n'
         '[run]\ndevice = "cuda"\nthreads = 4\ntime_limit = 60\nmemory_limit = 2048\ntorch_backend = "cu126"\n'
+        "prune = false\n"
         "[throughput]\nrounds = 0\nseconds = 1\nminimum_ratio = 1.0\n",
         encoding="utf-8",
     )
@@ -75,7 +76,7 @@ def test_every_key_arrives(folder: Path) -> None:
         Stack("torch", "2.14.1", "3.14", (("numpy", "2.2.6"), ("scipy", "1.2"))),
     )
     assert matrix.exclude == ({"jax": "0.9.2", "spec": "a", "python": "3.9"},)
-    assert matrix.run == RunSettings("cuda", 4, 60, 2048, "cu126")
+    assert matrix.run == RunSettings("cuda", 4, 60, 2048, "cu126", prune=False)
     assert matrix.throughput == ThroughputSettings(0, 1.0, 1.0)
 
 

@@ -164,6 +164,64 @@ def test_a_stack_that_cannot_be_resolved_stops_no_other(fleet: Fleet) -> None:
     assert not (fleet.folder / "locks" / f"{OLD}-tiny.txt").exists()
 
 
+def test_a_stack_that_a_rule_rules_out_is_not_tried_and_stops_no_other(fleet: Fleet) -> None:
+    """PyTorch 1.0 has wheels for Python 3.5 to 3.7; of 99.0 nothing is known."""
+    report, counter = fleet.certify(fleet.matrix(SPEC, SECOND, torch=("1.0", "99.0"), prune=True))
+    tried = f"torch99.0-{TAG}"
+    assert verdicts(report) == {
+        f"{OLD}-tiny": "incompatible",
+        f"{OLD}-second": "incompatible",
+        f"{tried}-tiny": "certified",
+        f"{tried}-second": "certified",
+    }
+    assert [event for event in counter.events if OLD in event] == [f"check {OLD} failed"]
+    assert [stack for stack in fleet.built if stack.startswith("torch1.0")] == []
+    pruned = report["cells"][0]
+    assert (pruned["level"], pruned["lock_digest"], pruned["evidence"], pruned["log"]) == ("declared", None, [], None)
+    (finding,) = pruned["findings"]
+    assert (finding["code"], finding["severity"]) == ("SP601", "error")
+    assert pruned["reasons"][0] == f"SP601: {finding['message']}"
+    assert pruned["reasons"][-1] == "stackproof explain SP601 says more"
+    assert all(fix in pruned["reasons"][1] for fix in finding["fix"])
+    assert (report["totals"]["incompatible"], report["totals"]["runs_made"]) == (2, 2)
+
+
+def test_the_candidate_of_a_baseline_that_was_not_tried_is_measured_alone(fleet: Fleet) -> None:
+    report, counter = fleet.certify(fleet.matrix(torch=("1.0", "99.0"), prune=True))
+    candidate = report["cells"][1]
+    assert candidate["findings"] == []
+    assert candidate["throughput"] is None
+    speed = next(check for check in candidate["checks"] if check["name"] == "throughput")
+    assert (speed["outcome"], speed["why"]) == ("skip", f"speed was not measured beside its baseline {OLD}-tiny")
+    assert f"measure torch99.0-{TAG}-tiny made" in counter.events
+
+
+def test_what_was_not_tried_has_a_certificate_and_no_lock(fleet: Fleet) -> None:
+    report, _ = fleet.certify(fleet.matrix(torch=("1.0", "99.0"), prune=True))
+    made = json.loads((fleet.folder / "certificates" / f"{OLD}-tiny.json").read_text(encoding="utf-8"))
+    assert (made["verdict"], made["level"], made["lock_digest"]) == ("incompatible", "declared", None)
+    assert made["findings"] == report["cells"][0]["findings"]
+    assert not (fleet.folder / "locks" / f"{OLD}-tiny.json").exists()
+
+
+def test_a_matrix_in_which_nothing_can_work_has_its_report(fleet: Fleet) -> None:
+    report, counter = fleet.certify(fleet.matrix(torch=("1.0",), prune=True))
+    assert (verdicts(report), fleet.built) == ({f"{OLD}-tiny": "incompatible"}, [])
+    assert counter.events == [f"check {OLD} failed"]
+    assert report["specs"][0]["reference"]["agrees"] is False
+    assert (report["totals"]["incompatible"], report["totals"]["runs_made"]) == (1, 0)
+    assert all((fleet.folder / name).stat().st_size for name in ("report.html", "report.md", "junit.xml"))
+
+
+def test_without_pruning_what_ran_before_is_found_again(fleet: Fleet) -> None:
+    unpruned, _ = fleet.certify(fleet.matrix(torch=("1.0",)))
+    assert verdicts(unpruned) == {f"{OLD}-tiny": "certified"}
+    fleet.certify(fleet.matrix(torch=("1.0",), prune=True))
+    again, _ = fleet.certify(fleet.matrix(torch=("1.0",)))
+    assert (again["totals"]["runs_made"], again["totals"]["runs_reused"]) == (0, 1)
+    assert without_times(again) == without_times(unpruned)
+
+
 def test_a_stack_that_cannot_be_built_stops_no_other_and_is_untested(fleet: Fleet) -> None:
     fleet.unbuildable = {"torch2.0"}
     report, counter = fleet.certify(fleet.matrix(SPEC, SECOND))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 
+from stackproof.compat.finding import Because, Finding
 from stackproof.compat.lock import Lock, Package
 from stackproof.compat.verdict import LEVELS, VERDICTS
 from stackproof.matrix.certificate import make_certificate
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
 REPORT: dict[str, Any] = runpy.run_path(str(ROOT / "tests" / "matrix" / "report" / "sample.py"))["certified_report"]()
+FINDING: dict[str, Any] = Finding(
+    "SP601", "error", ("python", "torch"), "No wheel.", (Because("a fact", "a source"),), ("torch==2.5.0",)
+).as_json()
 CELL: dict[str, Any] = next(cell for cell in REPORT["cells"] if cell["throughput"])
 CHECKS = {"trajectory", "reference", "determinism", "versions", "start", "throughput"}
 
@@ -57,6 +61,7 @@ def nested(tables: Mapping[str, Any], *below: str) -> set[str]:
         ("`machine`", REPORT["machine"], model.MachineEntry),
         ("`specs[]`", REPORT["specs"][0], model.SpecEntry),
         ("`cells[]`", CELL, model.CellEntry),
+        ("`findings[]`", FINDING, model.FindingEntry),
         ("`checks[]`", CELL["checks"][0], model.CheckEntry),
         ("`throughput`", CELL["throughput"], model.ThroughputEntry),
     ],

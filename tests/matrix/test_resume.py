@@ -53,6 +53,7 @@ CHANGES = [
     {"include": (Stack("jax", "0.9.2", "3.11"),)},
     {"exclude": ({"spec": "other"},)},
     {"run": RunSettings(threads=2)},
+    {"run": RunSettings(prune=False)},
     {"throughput": ThroughputSettings(rounds=5)},
 ]
 

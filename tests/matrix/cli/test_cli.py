@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-COMMANDS = ("certify", "plan", "train", "compare", "report")
+COMMANDS = ("certify", "plan", "check", "doctor", "explain", "facts", "train", "compare", "report")
 SPEC = """
 [model]
 kind = "mlp"
@@ -59,6 +59,7 @@ specs = ["tiny.toml"]
 [axes]
 torch = ["1.0", "2.0"]
 [run]
+prune = false
 device = "cpu"
 [throughput]
 rounds = 6

@@ -1,4 +1,4 @@
-"""Which failure decides a verdict."""
+"""Which failure decides a verdict, and what is said of a cell that a rule rules out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import itertools
 
 import pytest
 
+from stackproof.compat.finding import Finding
 from stackproof.compat.verdict import Check
 from stackproof.matrix.judge.envelope import Departure
-from stackproof.matrix.judge.verdict import find_verdict
+from stackproof.matrix.judge.verdict import explain_findings, find_verdict
 
 NAMES = ("trajectory", "reference", "determinism", "versions", "start", "throughput")
 OUT = Departure(100.0, "loss at step 3", outside=True)
@@ -57,3 +58,14 @@ def test_every_failure_is_a_reason(failed: tuple[str, str]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_not_looked_at_fails_nothing(name: str) -> None:
     assert find_verdict(checks(skipped=(name,)), OUT) == ("certified", [])
+
+
+def test_findings_are_explained_once_each() -> None:
+    first = Finding("SP601", "error", ("python", "torch"), "No wheel.", fix=("Python 3.12", "torch==2.5.0"))
+    second = Finding("SP601", "error", ("python", "numpy"), "None either.")
+    assert explain_findings([first, second]) == (
+        "SP601: No wheel.",
+        "mend: Python 3.12; or torch==2.5.0",
+        "stackproof explain SP601 says more",
+        "SP601: None either.",
+    )

@@ -134,6 +134,7 @@ def cell(package: str, version: str, spec: str, pins: dict[str, str] | None = No
         "verdict": "certified",
         "baseline": baseline,
         "reasons": [],
+        "findings": [],
         "checks": checks(baseline=baseline),
         "throughput": None
         if baseline
@@ -274,9 +275,18 @@ def mark_broken(entry: dict[str, Any]) -> None:
 
 
 def mark_incompatible(entry: dict[str, Any]) -> None:
-    """Let no set of packages satisfy it."""
-    why = "no set of packages satisfies the stack: jax 0.9.2 needs numpy>=2.0, the matrix pins numpy 1.26.4"
-    _not_run(entry, verdict="incompatible", reasons=[why], seconds={"resolve": 0.4})
+    """Let a rule say that it cannot work."""
+    finding = {
+        "code": "SP507",
+        "severity": "error",
+        "components": ["jax", "numpy"],
+        "message": "numpy 1.26.4 does not meet what jax 0.9.2 declares: numpy>=2.0.",
+        "because": [{"fact": "jax 0.9.2 requires numpy>=2.0", "source": "package metadata, 2026-11-01 (documented)"}],
+        "fix": ["numpy==2.4.6", "jax==0.6.2"],
+    }
+    told = [f"SP507: {finding['message']}", "mend: numpy==2.4.6; or jax==0.6.2", "stackproof explain SP507 says more"]
+    _not_run(entry, verdict="incompatible", reasons=told, seconds={})
+    entry["findings"] = [finding]
 
 
 def mark_untested(entry: dict[str, Any]) -> None:
