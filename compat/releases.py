@@ -34,12 +34,18 @@ def package_rows(name: str) -> tuple[Row, ...]:
 
 
 @lru_cache(maxsize=4096)
-def releases_of(name: str) -> tuple[str, ...]:
-    """Return the releases of a package that are known, oldest first."""
+def known_releases(name: str) -> frozenset[str]:
+    """Return the releases of a package that are known."""
     found = {release for row in package_rows(name) for release in row["versions"]}
     table = _TABLES.get(name)
     found |= {str(row[table]) for row in load_table(table).rows} if table else set()
-    return tuple(sorted(found, key=Version))
+    return frozenset(found)
+
+
+@lru_cache(maxsize=4096)
+def releases_of(name: str) -> tuple[str, ...]:
+    """Return the releases of a package that are known, oldest first."""
+    return tuple(sorted(known_releases(name), key=Version))
 
 
 def newest_release(name: str) -> str:

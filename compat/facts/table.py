@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_FOLDER: Final = Path(__file__).parents[1] / "data"
 
 CONFIDENCES: Final = ("documented", "measured", "derived", "reported")
 
@@ -75,13 +77,12 @@ def load_table(name: str) -> Table:
 @lru_cache(maxsize=1)
 def table_names() -> tuple[str, ...]:
     """Return the names of all tables, sorted."""
-    found = (entry.name for entry in files(__package__).joinpath("../data").iterdir())
-    return tuple(sorted(name.removesuffix(".json") for name in found if name.endswith(".json")))
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 
 def read_text(name: str) -> str:
     """Return a table's file."""
-    return files(__package__).joinpath(f"../data/{name}.json").read_text(encoding="utf-8")
+    return (_FOLDER / f"{name}.json").read_text(encoding="utf-8")
 
 
 def _make_row(table: str, row: dict[str, Any], sources: Mapping[str, Mapping[str, str]]) -> Row:

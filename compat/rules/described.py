@@ -8,7 +8,7 @@ from ..driver_facts import DRIVER_NEEDS, branch_row, driver_branch
 from ..finding import Because, Finding
 from ..gpu_names import capability_of, near_names
 from ..known import Holds
-from ..releases import newest_release, releases_of
+from ..releases import known_releases, newest_release, releases_of
 from .registry import PACKAGES, View, rule
 
 if TYPE_CHECKING:
@@ -116,11 +116,12 @@ def _unknown_release(view: View) -> Iterator[Finding]:
     Mend it by checking the version, or bring stackproof up to date.
     """
     for name in sorted(view.packages):
-        known, releases = view.one(name), releases_of(name)
-        if known is None or not known.is_exact or known.vendor or len(releases) < _SOLID:
+        known, there = view.one(name), known_releases(name)
+        if known is None or not known.is_exact or known.vendor or len(there) < _SOLID or str(known.version) in there:
             continue
+        releases = releases_of(name)
         newer = known.holds(f">{releases[-1]}") is Holds.ALWAYS
-        if str(known.version) in releases or not (newer or name in _COMPLETE):
+        if not (newer or name in _COMPLETE):
             continue
         yield Finding(
             "SP004",
