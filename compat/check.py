@@ -41,17 +41,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A rule that has a say where certain names are described, and what it said so far.
+    """Rules whose answers depend on the same components, and what they said so far.
 
     Attributes:
-        rule: The rule.
-        values: Takes from a description's known values those that the rule's answer depends on.
-        packages: Whether it depends on extras, stated requirements and what floats.
-        surroundings: Whether it depends on what is around the components.
-        said: What it said, by what it depended on.
+        rules: The rules.
+        values: Takes from a description's known values those that the answers depend on.
+        packages: Whether they depend on extras, stated requirements and what floats.
+        surroundings: Whether they depend on what is around the components.
+        said: What they said, by what it depended on.
     """
 
-    rule: Rule
+    rules: tuple[Rule, ...]
     values: Callable[[Mapping[str, tuple[Known, ...]]], object]
     packages: bool
     surroundings: bool
@@ -70,7 +70,7 @@ class Checker:
         Where reports contradict each other, each reading is judged on its own: what holds of every one is said, what
         holds of some leaves the question open. Two environments are never merged into one.
         """
-        if not description.contradictions():
+        if not description.contradicts_itself:
             return _answer(self._judge(description))
         readings = [self._judge(variant) for variant in _variants(description)]
         return _answer([*_shared(readings), *say_contradictions(description)])
@@ -85,7 +85,7 @@ class Checker:
                 key = (key, more, around)
             said = asked.said.get(key)
             if said is None:
-                said = tuple(asked.rule.judge(View(description, frozenset(asked.rule.needs))))
+                said = tuple(_ask(asked.rules, description))
                 if len(asked.said) < _KEPT:
                     asked.said[key] = said
             if said:
@@ -108,39 +108,43 @@ def check(description: Description) -> Answer:
     return Checker().check(description)
 
 
+def _ask(rules: Iterable[Rule], description: Description) -> Iterator[Finding]:
+    for rule in rules:
+        yield from rule.judge(View(description, frozenset(rule.needs)))
+
+
 def _ask_of(description: Description) -> Iterator[_Asked]:
+    """Yield the rules that have a say where these names are described, those that read the same together."""
     names = frozenset(description.known)
+    groups: dict[tuple[frozenset[str], bool, bool], list[Rule]] = {}
     for rule in all_rules():
         if not all(any(name in names for name in group) for group in rule.present):
             continue
         needs = rule.needs if rule.narrow is None else rule.narrow(names)
         if rule.narrow is not None and not needs:
             continue
-        read = {name for name in needs if name in names}
-        read |= description.packages if PACKAGES in needs else set()
-        yield _Asked(rule, _taker(sorted(read)), PACKAGES in rule.needs, SURROUNDINGS in needs, {})
+        read = names.intersection(needs) | (description.packages if PACKAGES in needs else frozenset())
+        groups.setdefault((read, PACKAGES in rule.needs, SURROUNDINGS in needs), []).append(rule)
+    for (read, packages, surroundings), rules in groups.items():
+        yield _Asked(tuple(rules), _taker(sorted(read)), packages, surroundings, {})
 
 
 def _taker(names: list[str]) -> Callable[[Mapping[str, tuple[Known, ...]]], object]:
     return itemgetter(*names) if names else lambda _known: None
 
 
-def _surroundings(description: Description) -> tuple[object, ...] | None:
+def _surroundings(about: Description) -> tuple[object, ...] | None:
     """Return all that a rule may see around the components, so that answers are kept only for the same."""
-    around = (
-        tuple(sorted(description.env_vars.items())),
-        description.arch_list,
-        description.arch_range,
-        description.origins,
-        description.built_against,
-        description.libraries,
-    )
-    return around if any(around) else None
+    if not (about.env_vars or about.arch_list or about.arch_range or about.origins or about.built_against):
+        return (about.libraries,) if about.libraries else None
+    variables = tuple(sorted(about.env_vars.items()))
+    return variables, about.arch_list, about.arch_range, about.origins, about.built_against, about.libraries
 
 
-def _about_packages(description: Description) -> tuple[object, ...] | None:
-    more = (tuple(sorted(description.extras.items())), description.required, description.floating)
-    return more if any(more) else None
+def _about_packages(about: Description) -> tuple[object, ...] | None:
+    if not (about.extras or about.required or about.floating):
+        return None
+    return tuple(sorted(about.extras.items())), about.required, about.floating
 
 
 def _variants(description: Description) -> Iterator[Description]:

@@ -116,6 +116,11 @@ class Description:
         """Return whether nothing at all was understood."""
         return not (self.known or self.env_vars or self.arch_list or self.libraries or self.required)
 
+    @property
+    def contradicts_itself(self) -> bool:
+        """Return whether different things are said of any component."""
+        return any(len(found) > 1 and name not in PLURAL for name, found in self.known.items())
+
     def contradictions(self) -> dict[str, tuple[Known, ...]]:
         """Return the components of which different things are said."""
         return {name: found for name, found in self.known.items() if len(found) > 1 and name not in PLURAL}

@@ -9,7 +9,7 @@ from ..driver_facts import DRIVER_NEEDS
 from ..finding import Because, Finding, because
 from ..known import Holds, Known
 from ..names import normalise
-from ..releases import row_of
+from ..releases import known_releases, row_of
 from ..requirements import Demand, demands_of, exclude_each_other, platform_of
 from .cudnn import CUDNN_WHEELS, cudnn_wanted
 from .registry import View, rule
@@ -83,8 +83,18 @@ def _jax_plugin(view: View) -> Iterator[Finding]:
             f"{listed} {'is' if len(odd) == 1 else 'are'} not of jaxlib's release {jaxlib}: JAX refuses them and runs "
             "on the CPU.",
             (Because("plugin, pjrt and jaxlib are of one release", "jax-ml/jax docs/installation.md (documented)"),),
-            tuple(f"{name}=={jaxlib.version}" for name in odd),
+            tuple(_same_release(jaxlib, odd)) or ("plugin, pjrt and jaxlib of one release",),
         )
+
+
+def _same_release(jaxlib: Known, odd: dict[str, Known]) -> Iterator[str]:
+    """Yield the plugins of jaxlib's release, and the jaxlib of a plugin's where that release has no such plugin."""
+    for name, known in odd.items():
+        there = known_releases(name)
+        if not there or str(jaxlib.version) in there:
+            yield f"{name}=={jaxlib.version}"
+        elif known.version is not None:
+            yield f"jaxlib=={known.version}"
 
 
 def _differs(plugin: Known, jaxlib: Known) -> bool:
