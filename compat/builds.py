@@ -15,15 +15,18 @@ from .facts import Row, load_table
 from .known import Holds, Known, parse_known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from .rules.registry import View
 
 TENSORFLOW: Final = ("tensorflow", "tensorflow-gpu")
 JAX_PLUGINS: Final = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 FRAMEWORKS: Final = ("torch", *TENSORFLOW, "jax", "jaxlib", *JAX_PLUGINS)
+# Packages whose name says which CUDA major they are built for, and onnxruntime-gpu, whose release does.
+_NAMED: Final = {"cupy-cuda11x": "11", "cupy-cuda12x": "12", "cupy-cuda13x": "13"}
+_RUNTIME: Final = "onnxruntime-gpu"
 # What a rule has to declare to ask for builds.
-BUILD_NEEDS: Final = (*FRAMEWORKS, "cuda", "os", "machine", "surroundings")
+BUILD_NEEDS: Final = (*FRAMEWORKS, _RUNTIME, *_NAMED, "cuda", "os", "machine", "surroundings")
 
 _CPU_BEFORE: Final = "<2.11"  # torch for aarch64 on the package index has CUDA from here on
 _ONE_TENSORFLOW: Final = ">=2.1"  # since then `tensorflow` itself has GPU code
@@ -76,9 +79,27 @@ def level_of(text: str) -> tuple[int, int]:
 
 
 def all_builds(view: View) -> list[tuple[Build, ...]]:
-    """Return the possible builds of each framework described that may have GPU code, one list for each framework."""
-    found = [torch_builds(view), tensorflow_builds(view), jax_builds(view)]
+    """Return the possible builds of each package described that has GPU code, one list for each package."""
+    found = [torch_builds(view), tensorflow_builds(view), jax_builds(view), *_other_builds(view)]
     return [builds for builds in found if builds]
+
+
+def _other_builds(view: View) -> Iterator[tuple[Build, ...]]:
+    for name, major in _NAMED.items():
+        if (known := view.one(name)) is not None:
+            yield (Build(name, f"{name} {known}", major, _release(known)),)
+    if (known := view.one(_RUNTIME)) is not None and (row := onnxruntime_row(known)) is not None:
+        yield (Build(_RUNTIME, f"{_RUNTIME} {known}", str(row["cuda_major"]), _release(known), row),)
+
+
+@lru_cache(maxsize=1024)
+def onnxruntime_row(known: Known) -> Row | None:
+    """Return the facts of an onnxruntime-gpu release, or of the newest known one before it."""
+    if known.version is None:
+        return None
+    rows = load_table("onnxruntime_gpu").rows
+    older = [row for row in rows if known.holds(f">={row['version']}") is Holds.ALWAYS]
+    return older[-1] if older else None
 
 
 def torch_builds(view: View) -> tuple[Build, ...]:
@@ -86,11 +107,12 @@ def torch_builds(view: View) -> tuple[Build, ...]:
     known = view.one("torch")
     if known is None:
         return ()
-    return _torch(known, view.one("cuda"), _without_gpu(view), conda="conda" in view.whole.origins)
+    any_build = "conda" in view.whole.origins or _is_windows(view)
+    return _torch(known, view.one("cuda"), _without_gpu(view), any_build=any_build)
 
 
 @lru_cache(maxsize=65536)
-def _torch(known: Known, toolkit: Known | None, without_gpu: str, *, conda: bool) -> tuple[Build, ...]:
+def _torch(known: Known, toolkit: Known | None, without_gpu: str, *, any_build: bool) -> tuple[Build, ...]:
     if known.is_open and known.build is None:
         return ()
     tag, text = read_build(known.build), f"torch {known}"
@@ -101,7 +123,7 @@ def _torch(known: Known, toolkit: Known | None, without_gpu: str, *, conda: bool
     if tag.cuda is not None:
         return _tagged_torch(known, tag, text)
     rows = _torch_rows(known)
-    chosen = rows if conda else [row for row in rows if row["default"] or _fits_toolkit(row, toolkit)]
+    chosen = rows if any_build else [row for row in rows if row["default"] or _fits_toolkit(row, toolkit)]
     return tuple(Build("torch", text, row["cuda"], row["torch"], row, assumed=True) for row in chosen)
 
 
@@ -165,6 +187,12 @@ def _torch_by_release() -> dict[str, list[Row]]:
     for row in load_table("torch").rows:
         found.setdefault(row["torch"], []).append(row)
     return found
+
+
+def _is_windows(view: View) -> bool:
+    """Return whether the package index's build has no GPU code, so that an untagged version may be any other build."""
+    system = str(view.one("os") or "").lower()
+    return "windows" in system and "wsl" not in system
 
 
 def _without_gpu(view: View) -> str:

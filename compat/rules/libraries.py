@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..builds import BUILD_NEEDS, level_of, torch_builds
+from ..builds import BUILD_NEEDS, level_of, onnxruntime_row, torch_builds
 from ..facts import Row, load_table
 from ..finding import Finding, because
 from ..known import Holds, Known
@@ -74,7 +74,7 @@ def _onnxruntime(view: View) -> Iterator[Finding]:
     Mend it with the CUDA and cuDNN major of the release, or the release of the installed majors.
     """
     known = view.one("onnxruntime-gpu")
-    row = _runtime_row(known) if known is not None else None
+    row = onnxruntime_row(known) if known is not None else None
     if known is None or row is None:
         return
     toolkit, cudnn = view.one("cuda"), view.one("cudnn")
@@ -105,11 +105,3 @@ def _wrong_major(known: Known, row: Row, component: str, found: str, wanted: str
         ),
         (wanted, *((f"onnxruntime-gpu=={other[-1]}",) if other else ())),
     )
-
-
-def _runtime_row(known: Known) -> Row | None:
-    if known.version is None:
-        return None
-    rows = load_table("onnxruntime_gpu").rows
-    older = [row for row in rows if known.holds(f">={row['version']}") is Holds.ALWAYS]
-    return older[-1] if older else None

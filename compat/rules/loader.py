@@ -64,6 +64,8 @@ def _search_path(view: View) -> Iterator[Finding]:
     builds = [build for builds in all_builds(view) for build in builds if build.cuda is not None]
     if not path or not builds or ("conda" in view.whole.origins and not _CONDA.search(path)):
         return
+    if view.whole.libraries:
+        return  # of a live environment it is known what would be mapped (SP306, SP307)
     build, toolkit = builds[0], view.one("cuda")
     conda = _CONDA.search(path)
     named = _CUDA_DIR.search(path)

@@ -177,3 +177,21 @@ def test_fabric_manager_has_to_be_of_the_driver_s_version() -> None:
     assert finding.severity == "error"
     assert finding.fix == ("nvidia-fabricmanager 550.54.15", "driver 550.90.07")
     assert not say("SP107", {"driver": "550.54.15", "nvidia-fabricmanager": "550.54.15"})
+
+
+def test_a_package_that_names_its_cuda_major_needs_a_driver_of_it() -> None:
+    # onnxruntime.ai, CUDA execution provider: the package index's builds are for CUDA 12 from 1.19 on, before for 11.
+    (finding,) = say("SP101", {"driver": "470.182.03"}, {"onnxruntime-gpu": "1.19.2"})
+    assert (finding.severity, finding.components) == ("error", ("driver", "onnxruntime-gpu"))
+    assert not say("SP101", {"driver": "470.182.03"}, {"onnxruntime-gpu": "1.18.1"})
+    (finding,) = say("SP101", {"driver": "470.182.03"}, {"cupy-cuda12x": "13.3.0"})
+    assert finding.severity == "error"
+    assert not say("SP101", {"driver": "470.182.03"}, {"cupy-cuda11x": "13.3.0"})
+
+
+def test_on_windows_an_untagged_torch_may_be_any_build() -> None:
+    # The package index's wheels for Windows have no GPU code: who uses a GPU there has another build.
+    (finding,) = say("SP101", {"driver": "472.12", "os": "Windows 11"}, {"torch": "2.1.0"})
+    assert (finding.severity, finding.undetermined) == ("warning", True)
+    (finding,) = say("SP101", {"driver": "472.12", "os": "Ubuntu 22.04"}, {"torch": "2.1.0"})
+    assert finding.severity == "error"
