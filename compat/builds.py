@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from .build_tags import BuildTag, read_build
 from .facts import Row, load_table
 from .known import Holds, Known, parse_known
+from .names import is_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,7 +124,7 @@ def _torch(known: Known, toolkit: Known | None, without_gpu: str, *, any_build: 
     if tag.cuda is not None:
         return _tagged_torch(known, tag, text)
     rows = _torch_rows(known)
-    chosen = rows if any_build else [row for row in rows if row["default"] or _fits_toolkit(row, toolkit)]
+    chosen = rows if any_build else _offered(rows, toolkit)
     return tuple(Build("torch", text, row["cuda"], row["torch"], row, assumed=True) for row in chosen)
 
 
@@ -191,8 +192,7 @@ def _torch_by_release() -> dict[str, list[Row]]:
 
 def _is_windows(view: View) -> bool:
     """Return whether the package index's build has no GPU code, so that an untagged version may be any other build."""
-    system = str(view.one("os") or "").lower()
-    return "windows" in system and "wsl" not in system
+    return is_windows(str(view.one("os") or ""))
 
 
 def _without_gpu(view: View) -> str:
@@ -226,6 +226,14 @@ def _nearest(known: Known, table: str) -> tuple[Row, ...]:
         return meant
     minor = known.version.release[:2]
     return tuple(row for row in rows if level_of(row[table]) == minor)[-1:]
+
+
+def _offered(rows: list[Row], toolkit: Known | None) -> list[Row]:
+    """Return the builds that an untagged version may mean: the package index's, or one of the installed toolkit."""
+    default = [row for row in rows if row["default"]]
+    if toolkit is not None and len(default) == 1 and toolkit.holds(f"=={default[0]['cuda']}.*") is Holds.ALWAYS:
+        return default
+    return [row for row in rows if row["default"] or _fits_toolkit(row, toolkit)]
 
 
 def _fits_toolkit(row: Row, toolkit: Known | None) -> bool:

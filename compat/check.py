@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Compatibility = Literal["compatible", "incompatible", "undetermined"]
 
 _VARIANTS: Final = 32
+_TURNED: Final = 400
 _KEPT: Final = 100_000
 _SHAPES: Final = 256
 _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
@@ -148,12 +150,25 @@ def _about_packages(about: Description) -> tuple[object, ...] | None:
 
 
 def _variants(description: Description) -> Iterator[Description]:
-    """Return the description once for each way to read what contradicts itself."""
+    """Yield the description once for each way to read what contradicts itself; of very many, for the telling ones."""
     contradictions = description.contradictions()
-    choices: Iterable[tuple[Known, ...]] = itertools.islice(itertools.product(*contradictions.values()), _VARIANTS)
-    for choice in choices:
+    for choice in _choices(list(contradictions.values())):
         chosen = {name: (known,) for name, known in zip(contradictions, choice, strict=True)}
         yield replace(description, known={**description.known, **chosen})
+
+
+def _choices(readings: list[tuple[Known, ...]]) -> Iterable[tuple[Known, ...]]:
+    """Return ways to take one of each: all where they are few, else the first, the last and each other one in turn.
+
+    Of two pasted environments the first and the last are the two; the others show what a single reading changes.
+    """
+    if math.prod(map(len, readings)) <= _VARIANTS:
+        return itertools.product(*readings)
+    first, last = tuple(found[0] for found in readings), tuple(found[-1] for found in readings)
+    turned = (
+        (*first[:index], known, *first[index + 1 :]) for index, found in enumerate(readings) for known in found[1:]
+    )
+    return (first, last, *itertools.islice(turned, _TURNED))
 
 
 def _shared(readings: list[list[Finding]]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ _NAMES: Final = frozenset({"gpu", "os", "machine"})
 _LOOSE: Final = re.compile(r"\d+(?:\.\d+)*(?:[.\-+]?[a-z0-9]+)*", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)*")
 _LINE: Final = 300
+_SETTLED: Final = 200  # values of one component, above which nothing is settled
 
 
 @dataclass(eq=False)
@@ -106,7 +107,7 @@ def _settle(name: str, claims: list[Claim]) -> tuple[Known, ...]:
         found = canonical(parse_name(claim.text) for claim in claims)
     else:
         found = _distinct(known for claim in claims if (known := parse_known(claim.text)) is not None)
-    if name in PLURAL or len(found) == 1:
+    if name in PLURAL or not 1 < len(found) <= _SETTLED:
         return found
     says_more = _names_more if name in _NAMES else _says_more
     kept = list(found)
@@ -131,6 +132,8 @@ def _names_more(other: Known, known: Known) -> bool:
 
 def _says_more(other: Known, known: Known) -> bool:
     """Return whether `other` agrees with `known` and is the more exact of the two."""
+    if other.vendor and known.is_open:  # a vendor's snapshot has the vendor's mark where others have their build
+        return True
     if known.build is not None and other.build != known.build:
         return False
     if known.is_open:

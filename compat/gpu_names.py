@@ -10,9 +10,10 @@ from typing import Final
 from .facts import Row, load_table
 
 _LONGEST: Final = 200
+_SHORTEST: Final = 8  # of a cut name, below which it names a whole line of products
 _NOISE: Final = re.compile(
     r"\b(nvidia|tesla|geforce|quadro|grid|gpu|graphics|card|laptop|mobile|max ?q|pcie|sxm\d?|nvl|hbm\d?e?|vram"
-    r"|generation|edition|corporation|with|design|series|super|ac|\d+[qbca]|\d+\s*gi?b?|\d+g)\b"
+    r"|generation|edition|corporation|with|design|series|super|ac|\d+[qbca]|\d+\s*(?:gi?b?|mi?b)|\d+g)\b"
 )
 # What stands around a name: how many of them, and which part of one is used.
 _COUNT: Final = re.compile(r"^\s*\d+\s*[x\u00d7]\s+", re.IGNORECASE)
@@ -51,11 +52,28 @@ def capability_of(name: str) -> str | None:
     if row is not None:
         return str(row["compute_capability"])
     plain = _plain(name)
-    return next((found for pattern, found in _SERIES if pattern.search(plain)), None)
+    return next((found for pattern, found in _SERIES if pattern.search(plain)), None) or _capability_of_cut(name)
+
+
+def _capability_of_cut(name: str) -> str | None:
+    """Return the compute capability of a name that nvidia-smi cut off, where all names that it may be have the same."""
+    if not name.rstrip().endswith(("...", "\u2026")):
+        return None
+    start = re.sub(r"^nvidia\s+", "", _plain(name))
+    if len(start) < _SHORTEST:
+        return None
+    found = {
+        str(row["compute_capability"])
+        for row in load_table("gpus").rows
+        if re.sub(r"^nvidia\s+", "", _plain(row["name"])).startswith(start)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def near_names(name: str) -> str:
     """Return what to offer for a name that is not known, as a sentence's end."""
+    if name.rstrip().endswith(("...", "\u2026")):
+        return "nvidia-smi cut it off; `nvidia-smi -L` prints it whole."
     names = {row["name"].lower(): str(row["name"]) for row in load_table("gpus").rows}
     close = difflib.get_close_matches(name[:_LONGEST].lower(), names, n=3)
     if not close:
@@ -70,6 +88,8 @@ def _by_name() -> dict[str, Row]:
         for text in (_plain(row["name"]), _stripped(row["name"])):
             table.setdefault(text, row)
             table.setdefault(re.sub(r"^rtx (?=a\d)", "", text), row)  # A6000, as people write the RTX A6000
+            if row["kind"] == "geforce":  # 1080 Ti, as people write the GTX 1080 Ti
+                table.setdefault(re.sub(r"^(?:geforce )?[rg]tx (?=\d{4})", "", text), row)
     return table
 
 

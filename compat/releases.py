@@ -24,18 +24,27 @@ def _by_package() -> dict[str, tuple[Row, ...]]:
     return {name: tuple(rows) for name, rows in found.items()}
 
 
-@lru_cache(maxsize=4096)
 def package_rows(name: str) -> tuple[Row, ...]:
     """Return the facts of a package's releases; none for a package that is not followed."""
+    return _rows(name) if name in _by_package() or name in _ALIASES else ()
+
+
+@lru_cache(maxsize=4096)
+def _rows(name: str) -> tuple[Row, ...]:
     own = _by_package().get(name, ())
     seen = {release for row in own for release in row["versions"]}
     others = _by_package().get(_ALIASES.get(name, ""), ())
     return (*(row for row in others if not seen & set(row["versions"])), *own)
 
 
-@lru_cache(maxsize=4096)
 def known_releases(name: str) -> frozenset[str]:
     """Return the releases of a package that are known."""
+    followed = name in _by_package() or name in _ALIASES or name in _TABLES
+    return _releases(name) if followed else frozenset()
+
+
+@lru_cache(maxsize=4096)
+def _releases(name: str) -> frozenset[str]:
     found = {release for row in package_rows(name) for release in row["versions"]}
     table = _TABLES.get(name)
     found |= {str(row[table]) for row in load_table(table).rows} if table else set()

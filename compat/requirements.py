@@ -14,7 +14,7 @@ from packaging.version import Version
 from .build_tags import read_build
 from .facts import load_table
 from .known import Holds, Known, parse_known, points
-from .names import normalise
+from .names import is_windows, normalise
 from .releases import package_rows, whole_releases
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _LINUX: Final = {
 _WINDOWS: Final = {"os_name": "nt", "sys_platform": "win32", "platform_system": "Windows", "platform_machine": "AMD64"}
 _MACOS: Final = {"sys_platform": "darwin", "platform_system": "Darwin", "platform_machine": "arm64"}
 _PYTHON: Final = "3.11"
+STATED_COMPONENTS: Final = ("cudnn", "glibc", "nccl")  # components that error texts say are required
+STATED: Final = "the description"  # what demands what a description itself says is required
 # What each CUDA build of torch pins in its own way.
 _OF_THE_BUILD: Final = ("nvidia-", "cuda-")
 
@@ -89,14 +91,23 @@ def find_unmet(description: Description) -> tuple[Unmet, ...]:
     """Return the demands that are certainly not met: by no release that the description may mean."""
     environment = platform_of(description)
     found: dict[tuple[str, str], Unmet] = {}
-    for name in sorted(description.packages):
+    for name in sorted(filter(package_rows, description.packages)):
         known = description.known[name][0]
         rows = rows_meant(name, known)
         unmet = [list(_unmet_of(name, row, known, description, environment)) for row in rows]
         for entry in unmet[-1] if unmet else ():
             if all(any(other.demand.on == entry.demand.on for other in others) for others in unmet):
                 found.setdefault((name, entry.demand.on), entry)
-    return tuple(found.values())
+    return (*found.values(), *_unmet_statements(description))
+
+
+def _unmet_statements(description: Description) -> Iterator[Unmet]:
+    """Yield what the description itself says is required, such as in pip's words on conflicts, and is not there."""
+    for demand in _stated(description):
+        component = demand.on in STATED_COMPONENTS
+        for known in description.known.get(demand.on, ()) if component or demand.on in description.packages else ():
+            if (component or known.is_exact) and known.holds(demand.condition) is Holds.NEVER:
+                yield Unmet(demand, known)
 
 
 def _unmet_of(name: str, row: Row, known: Known, description: Description, environment: Platform) -> Iterator[Unmet]:
@@ -135,15 +146,19 @@ def exclude_each_other(first: str, second: str) -> bool:
 
 def _all_demands(description: Description) -> Iterator[Demand]:
     environment = platform_of(description)
-    for name in sorted(description.packages):
+    for name in sorted(filter(package_rows, description.packages)):
         known = description.known[name][0]
         rows = rows_meant(name, known)
         if len(rows) == 1:
             yield from demands_of(name, rows[0], known, description.extras.get(name, frozenset()), environment)
+    yield from _stated(description)
+
+
+def _stated(description: Description) -> Iterator[Demand]:
     for line in description.required:
         parsed = parse_requirement(line)
         if parsed is not None and parsed.specifier:
-            yield Demand("the description", "", normalise(parsed.name), str(parsed.specifier), None)
+            yield Demand(STATED, "", normalise(parsed.name), str(parsed.specifier), None)
 
 
 def demands_of(name: str, row: Row, known: Known, extras: frozenset[str], environment: Platform) -> Iterator[Demand]:
@@ -209,7 +224,7 @@ def platform_of(description: Description) -> Platform:
     """Return the described platform; Linux on x86_64 and Python 3.11 where it says nothing."""
     text = _text(description, "os").lower()
     macos = text.startswith(("mac", "darwin"))
-    system = "windows" if "windows" in text else ("macos" if macos else "linux")
+    system = "windows" if is_windows(text) else ("macos" if macos else "linux")
     arm = _text(description, "machine").lower() in {"aarch64", "arm64"} or (macos and not _text(description, "machine"))
     return Platform(system, ("arm64" if macos else "aarch64") if arm else "x86_64", _python(description))
 

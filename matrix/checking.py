@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ _KINDS: Final = (
     "pip freeze, requirements.txt, pylock.toml, uv.lock, poetry.lock, conda list, environment.yml, the environment "
     "text of torch, JAX or TensorFlow, nvidia-smi, a Dockerfile, stack.toml or stack.json"
 )
+_QUOTED: Final = 3
+_PYTHON: Final = re.compile(r"[23]\.\d")
 # What an option says replaces what the inputs say, also under another name.
 _REPLACES: Final[dict[str, tuple[str, ...]]] = {
     "gpu": ("gpu", "compute_capability"),
@@ -49,9 +52,17 @@ def check_files(paths: Sequence[str], options: Mapping[str, Sequence[str]]) -> C
     inputs = read_files(paths) if paths else []
     description = with_options(read_inputs([*inputs, *_deciding(options)]).describe(), options)
     if description.is_empty:
+        lines = _quote(description.not_understood)
         faults = [Fault("", f"nothing in it describes a stack: give {_KINDS}", name) for name, _ in inputs]
+        faults += [Fault("", f"was not understood: {lines}", "what it says")] if lines else []
         raise InputError("check", faults or [Fault("INPUT", f"give a description: {_KINDS}; - is standard input")])
     return Checked(description, check(description))
+
+
+def _quote(lines: Sequence[str]) -> str:
+    """Return the first of some lines, and how many more there are."""
+    more = f" and {len(lines) - _QUOTED} more" if len(lines) > _QUOTED else ""
+    return ", ".join(f"{line!r:.80}" for line in lines[:_QUOTED]) + more
 
 
 def _deciding(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, bytes]]:
@@ -100,6 +111,7 @@ def _faults_of(name: str, value: str) -> Iterator[str]:
         yield f"{value!r:.80} is no GPU that is known: {near_names(value[:200])}"
     elif name in {"driver", "python"}:
         known = parse_known(value)
-        if known is None or known.is_open or value.strip()[:1] not in "0123456789":
+        written = value.strip()[:1] in "0123456789" if name == "driver" else _PYTHON.match(value.strip())
+        if known is None or known.is_open or not written:
             example = {"driver": "550.54.15", "python": "3.11"}[name]
             yield f"{value!r:.80} is no version: write it as {example}"

@@ -6,12 +6,17 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+_MOST: Final = 16 * 1024 * 1024
+_PART: Final = 65536
+_GRACE: Final = 1.0
 
 
 class Deadline:
@@ -62,23 +67,47 @@ class Asked:
         Returns:
             What it wrote, also where it failed half-way; and what went wrong, empty where nothing did.
         """
-        if self._process is None:
+        process = self._process
+        if process is None:
             return "", self._failed
-        try:
-            written, _ = self._process.communicate(self._given, timeout=limit)
-        except subprocess.TimeoutExpired:
-            return self._stop(), f"no answer in {limit:.0f} s"
-        except BrokenPipeError:
-            return self._stop(), "it ended early"
-        code = self._process.returncode
-        return written.decode(errors="replace"), f"exit code {code}" if code else ""
+        written = bytearray()
+        until = time.monotonic() + limit
+        talk = threading.Thread(target=_talk, args=(process, self._given, written), daemon=True)
+        talk.start()
+        talk.join(limit)
+        failed = self._end(talk, until, f"no answer in {limit:.0f} s")
+        return bytes(written[:_MOST]).decode(errors="replace"), "it wrote too much" if len(written) > _MOST else failed
 
-    def _stop(self) -> str:
-        if self._process is None:
-            return ""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired, ValueError, OSError):
-            written, _ = self._process.communicate(timeout=1.0)
-            return written.decode(errors="replace")
-        return ""
+    def _end(self, talk: threading.Thread, until: float, late: str) -> str:
+        """See that the program ends, and return what went wrong with it."""
+        process = self._process
+        if process is None:
+            return self._failed
+        code: int | None = None
+        if not talk.is_alive():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(max(0.0, until - time.monotonic()))
+        if code is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+            talk.join(_GRACE)
+            return late
+        return f"exit code {code}" if code else ""
+
+
+def _talk(process: subprocess.Popen[bytes], given: bytes | None, written: bytearray) -> None:
+    """Give a program its input, and keep what it writes, until it ends, is ended, or has written too much."""
+    if given is not None:
+        threading.Thread(target=_give, args=(process, given), daemon=True).start()
+    if process.stdout is not None:
+        with contextlib.suppress(OSError, ValueError), process.stdout as stream:
+            while len(written) <= _MOST and (part := os.read(stream.fileno(), _PART)):
+                written += part
+
+
+def _give(process: subprocess.Popen[bytes], given: bytes) -> None:
+    if process.stdin is not None:
+        with contextlib.suppress(OSError, ValueError), process.stdin as stream:
+            stream.write(given)

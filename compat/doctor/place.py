@@ -75,7 +75,10 @@ def find_place(env: Path | None, variables: Mapping[str, str]) -> Place:
         return _describe(prefix, python, _ask_own(), variables)
     prefix, python = _locate(env)
     _check_machine(env, python)
-    return _describe(prefix, python, _ask(python), variables)
+    said = _ask(python)
+    if said.failed and not env.is_dir():
+        raise _error(env, f"{said.failed}; name a venv's folder or a Python")
+    return _describe(prefix, python, said, variables)
 
 
 def read_settings(prefix: Path) -> dict[str, str]:
@@ -136,9 +139,9 @@ def _ask(python: Path) -> _Interpreter:
     written, failed = Asked([python, "-I", "-S", "-c", _ASK]).answer(_PATIENCE)
     try:
         version, implementation, base, libc = json.loads(written)
-    except (json.JSONDecodeError, ValueError, TypeError):
+        return _Interpreter(version.rstrip("+"), str(implementation), str(base), libc if libc is None else str(libc))
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return _Interpreter(failed=f"{python} does not run: {failed or 'it gave no answer'}")
-    return _Interpreter(version.rstrip("+"), implementation, base, libc)
 
 
 def _describe(prefix: Path, python: Path, said: _Interpreter, variables: Mapping[str, str]) -> Place:

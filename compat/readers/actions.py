@@ -81,6 +81,12 @@ def add_driver_level(reading: Reading, match: re.Match[str], where: str) -> None
     reading.add("driver_cuda", cuda_level(match[1]), where)
 
 
+def add_forward_driver(reading: Reading, match: re.Match[str], where: str) -> None:
+    """Note the kernel's driver, and the package through which a container runs a newer CUDA on it."""
+    reading.add("driver", match[2], where)
+    reading.add_package("cuda-compat", match[1], where)
+
+
 def add_device_query(reading: Reading, match: re.Match[str], where: str) -> None:
     """Note deviceQuery's line: the driver's level, and the runtime that the sample was built with."""
     reading.add("driver_cuda", match[1], where)
@@ -89,7 +95,12 @@ def add_device_query(reading: Reading, match: re.Match[str], where: str) -> None
 
 def add_cuda_and_cudnn(reading: Reading, match: re.Match[str], where: str) -> None:
     """Note CUDA and cuDNN as people fill in a form: `11.2/8.1`, `CUDA 11.8, cuDNN 8.6`."""
-    found = re.findall(r"(?<![\d.])\d+(?:\.\d+){1,3}", match[1][:200])
+    answer = match[1][:200]
+    if "driver" in answer.lower() or "smi" in answer.lower():  # other lines of the table say it better
+        return
+    found = re.findall(r"(?<![\d.])\d{1,2}(?:\.\d+){0,3}(?![\d.]*\d)", answer)
+    if not found:
+        reading.skip(match.string)
     for name, value in zip(("cuda", "cudnn"), found, strict=False):
         reading.add(name, value, where)
 
@@ -177,7 +188,9 @@ def add_platform(reading: Reading, match: re.Match[str], where: str) -> None:
     if found := _PLATFORM_MACHINE.search(match[1]):
         reading.add("machine", found[1], where)
     system = re.match(r"(Linux|Windows|macOS|Darwin)", match[1])
-    if system:
+    if named := re.search(r"-with-(Ubuntu|debian|centos)-(\d+(?:\.\d+)*)", match[1], re.IGNORECASE):
+        reading.add("os", f"{named[1]} {named[2]}", where)
+    elif system:
         reading.later.append(_System(system[1], where).settle)
 
 
@@ -195,7 +208,7 @@ def note_system(reading: Reading, text: str, where: str) -> None:
         r"^Linux (?=Ubuntu|Debian|CentOS|Red Hat|RHEL|Fedora|Rocky|Mint|SUSE|Arch)", "", text, flags=re.IGNORECASE
     )
     name = re.sub(r"\s*\((?:x86_64|aarch64|arm64|amd64|ppc64le|64-?bit)\)$", "", text, flags=re.IGNORECASE)
-    if re.match(r"linux\b(?!.*(?:ubuntu|debian|centos|red hat|rhel|mint))", name, re.IGNORECASE):
+    if re.match(r"linux(?: \d|\b(?!.*(?:ubuntu|debian|centos|red hat|rhel|mint)))", name, re.IGNORECASE):
         reading.later.append(_System("Linux", where).settle)
     else:
         reading.add("os", name, where)
@@ -233,6 +246,11 @@ def _owner(reading: Reading) -> str | None:
     """Return the one package of a description that complains in TensorFlow's and XLA's words."""
     named = [name for name in ("tensorflow", "tensorflow-gpu", "jaxlib", "jax") if name in reading.gathered.packages]
     return named[0] if named else None
+
+
+def note_system_roughly(reading: Reading, name: str, where: str) -> None:
+    """Note a system that is named only roughly, where nothing says it better."""
+    reading.later.append(_System(name, where).settle)
 
 
 class _System:

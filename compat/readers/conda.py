@@ -16,13 +16,20 @@ _HEADER: Final = Lazy(
     r"# packages in environment at\b|#\s*Name\s+Version\s+Build|\s*Name\s+Version\s+Build\s+Channel|"
     r"List of packages in environment"
 )
-_ROW: Final = Lazy(r"\s*([A-Za-z_][\w.\-]*)\s+(\d[\w.+!\-]*|\d{4}\w*)(?:\s+([\w.+\-*]+))?(?:\s+(\S+))?\s*")
+_ROW: Final = Lazy(
+    r"\s*([A-Za-z_][\w.\-]*)\s+(\d[\w.+!\-]*|\d{4}\w*)(?:\s+([\w.+\-*]+))?(?:\s+\[\w+\])?(?:\s+(\S+))?\s*"
+)
+# A row without the table's head: what grep leaves of it. Its build is like none but conda's.
+_BARE_ROW: Final = Lazy(
+    r"([A-Za-z_][\w.\-]*)\s+(\d[\w.+!]*)\s+((?:[\w.]*_)?(?:h[0-9a-f]{7,}_\d+|py\d[\w.]*|pyh?[0-9a-f]*_\d+|pypi_0)|"
+    r"\d+|cpu|cuda)(?:\s+(?:\[\w+\]\s+)?([\w./<>-]+))?"
+)
+_CHANNELS: Final = frozenset({"pypi", "<pip>", "conda-forge", "pytorch", "nvidia", "anaconda", "defaults", "main"})
 _EXPORTED: Final = Lazy(r"([a-z_][\w.\-]*)=([\w.+!]+)=([\w.+\-]+)")
 _EXPLICIT: Final = Lazy(r"https?://\S+/([\w.+\-]+)-([\w.+!]+)-([\w.+]+)\.(?:conda|tar\.bz2)(?:#\S*)?")
 _SPEC: Final = Lazy(r"(?:[\w.\-/]+::)?([A-Za-z_][\w.\-]*)\s*(?:\[[^\]]*\])?\s*(.*)")
 _VIRTUAL: Final = Lazy(r"(?:virtual packages\s*:\s*)?(__[a-z0-9]+)=([^=\s]+)(?:=\S+)?")
 _BUILD_CUDA: Final = Lazy(r"cuda_?(\d+\.\d+|\d{2,3})|(?:^|_)cu(\d{2,3})(?!\d)")
-_BUILD_CUDNN: Final = Lazy(r"cudnn(\d+(?:\.\d+){1,3})")
 
 _EXPORT_MARKS: Final = 2  # equal signs in name=version=build
 
@@ -71,6 +78,9 @@ def read_line(reading: Reading, line: str, where: str) -> bool:
         if match[1] in _COMPONENTS:
             reading.add(_COMPONENTS[match[1]], match[2], where)
         return True
+    if "  " in line and (row := _BARE_ROW.fullmatch(line)) is not None and _is_row(row[3], row[4]):
+        add_row(reading, (row[1], row[2], row[3], row[4] or ""), where)
+        return True
     pattern = _EXPLICIT if line.startswith("http") else _EXPORTED if line.count("=") == _EXPORT_MARKS else None
     match = pattern.fullmatch(line) if pattern is not None else None
     if match is not None:
@@ -85,7 +95,7 @@ def add_row(reading: Reading, row: tuple[str, str, str, str], where: str) -> Non
     reading.reports = True
     if name.startswith("_"):  # names that only hold other packages apart
         return
-    if channel == "pypi" or build.startswith("pypi"):
+    if channel in {"pypi", "<pip>"} or build.startswith("pypi"):
         reading.gathered.origins.add("pip")
         reading.add_package(name, version, where)
         return
@@ -96,12 +106,19 @@ def add_row(reading: Reading, row: tuple[str, str, str, str], where: str) -> Non
         _add_built(reading, name, version, build, where)
 
 
+def _is_row(build: str, channel: str | None) -> bool:
+    """Return whether a build and a channel can be those of a row that stands without its table's head."""
+    return channel in _CHANNELS if build.isdigit() or build in {"cpu", "cuda"} else True
+
+
 def read_spec(reading: Reading, spec: str, where: str) -> bool:
     """Read a spec such as `pytorch=2.1.0=*cuda12.1*` or `conda-forge::jaxlib`; return whether it is one."""
     match = _SPEC.fullmatch(spec.strip())
     if match is None:
         return False
     name, bounds = match[1], match[2].strip()
+    if name.startswith("_"):  # it only holds other packages apart
+        return True
     version, build = _parse_bounds(bounds)
     if version is None:
         return False
@@ -155,13 +172,10 @@ def _add_built(reading: Reading, name: str, version: str, build: str, where: str
     if parse_known(version) is None:
         return
     tag = _tag(build)
-    cudnn = _BUILD_CUDNN.search(build)
     key = package_name(name)
     if tag and key in {"torch", "torchvision", "torchaudio"} and "+" not in version:
         version = f"{version}+{tag}"
     reading.add_package(name, version, where)
-    if cudnn is not None and key == "torch":
-        reading.gathered.built_against.append((key, "cudnn", cudnn[1]))
 
 
 def _tag(build: str) -> str | None:

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 _INSTRUCTION: Final = Lazy(
-    r"\s*(FROM|RUN|ENV|ARG|COPY|ADD|WORKDIR|USER|CMD|ENTRYPOINT|LABEL|EXPOSE|SHELL|VOLUME|HEALTHCHECK|ONBUILD|"
+    r"\s*(?:Step \d+/\d+ : |#\d+ \[[^\]]*\d+/\d+\] )?"
+    r"(FROM|RUN|ENV|ARG|COPY|ADD|WORKDIR|USER|CMD|ENTRYPOINT|LABEL|EXPOSE|SHELL|VOLUME|HEALTHCHECK|ONBUILD|"
     r"STOPSIGNAL|MAINTAINER)"
     r"\s+(\S.*)"
 )
-_FIRST: Final = frozenset("FREACWULSVHOM")  # of the instructions
+_FIRST: Final = frozenset("FREACWULSVHOM#")  # of the instructions
 _VARIABLE: Final = Lazy(r"\$\{(\w+)(?::?([-+])([^}]*))?\}|\$(\w+)")
 _FROM: Final = Lazy(r"(?:--platform=\S+\s+)?(\S+)(?:\s+[Aa][Ss]\s+(\S+))?")
 _PAIR: Final = Lazy(r"(\w+)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S*)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from . import conda
@@ -28,7 +29,8 @@ def read_json(reading: Reading, lines: list[str], index: int) -> int:
         return index
     reading.tries += 1
     text = "\n".join(lines[index:])
-    document, length = _decode(text)
+    repeated: list[str] = []
+    document, length = _decode(text, repeated)
     if document is None:
         document, length = _decode_cut(text)
         if document is None or not _read(reading, document):
@@ -41,12 +43,25 @@ def read_json(reading: Reading, lines: list[str], index: int) -> int:
         reading.skip(f"{reading.where(index)}: a JSON document of an unknown kind")
     else:
         reading.tries -= 1
+    for key in dict.fromkeys(repeated):
+        reading.skip(
+            f"{reading.where(index)}: {key[:60]} stands in one JSON object more than once; the last one is used"
+        )
     return after
 
 
-def _decode(text: str) -> tuple[Any, int]:
+def _decode(text: str, repeated: list[str]) -> tuple[Any, int]:
+    """Return the document at the start of a text, and its length; note the keys that an object has more than once."""
+
+    def note(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(items)
+        if len(table) < len(items):
+            counts = Counter(key for key, _ in items)
+            repeated.extend(key for key, count in counts.items() if count > 1)
+        return table
+
     try:
-        return json.JSONDecoder().raw_decode(text.lstrip())
+        return json.JSONDecoder(object_pairs_hook=note).raw_decode(text.lstrip())
     except (ValueError, RecursionError):
         return None, 0
 
@@ -75,7 +90,7 @@ def _decode_cut(text: str) -> tuple[Any, int]:
             cut = (match.end(), "".join(reversed(open_at)))
     if cut is None:
         return None, 0
-    document, _ = _decode(text[: cut[0]] + cut[1])
+    document, _ = _decode(text[: cut[0]] + cut[1], [])
     return document, cut[0]
 
 

@@ -44,9 +44,9 @@ def read_files(paths: Sequence[str]) -> list[tuple[str, bytes]]:
         try:
             found.append((STDIN, _read_stdin()) if path == "-" else (path, read_file(path)))
         except OSError as error:
-            faults.append(Fault("", _explain(error), source=path))
+            faults.append(Fault("", _explain(error), source=_shown(path)))
         except ValueError as error:
-            faults.append(Fault("", str(error), source=path.replace("\0", "\\0")))
+            faults.append(Fault("", str(error), source=_shown(path)))
     if faults:
         raise InputError(faults[0].source, faults)
     return found
@@ -69,6 +69,10 @@ def read_file(path: str) -> bytes:
         if stat.S_ISFIFO(mode):
             os.set_blocking(handle, True)
         return _limit(file.read(LARGEST + 1))
+
+
+def _shown(path: str) -> str:
+    return STDIN if path == "-" else path.replace("\0", "\\0")
 
 
 def _read_stdin() -> bytes:

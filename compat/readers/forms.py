@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _HEADING: Final = Lazy(
     r"(?:#+\s*|\*\*\s*)?(Python version|TensorFlow version|PyTorch version|CUDA/cuDNN version|CUDA version|"
     r"cuDNN version|"
-    r"GPU model and memory|GPU model|GPU type|OS platform and distribution|Operating system|NVIDIA driver version|"
+    r"GPU model and memory|GPU model|GPU type|OS platform and distribution|Operating system|OS|Distro version|"
+    r"NVIDIA driver version|"
     r"driver version|"
     r"jax version|jaxlib version|NCCL version|What jax/jaxlib version are you using|"
     r"tf\.version\.VERSION|tf version)\s*(?:\([^)]{0,60}\))?\s*[?:]?\s*(?:\*\*)?:?",
@@ -26,7 +27,7 @@ _EXPRESSION: Final = Lazy(
     r"version\.VERSION|backends\.cudnn\.version\(\)|cuda\.nccl\.version\(\)|cuda\.get_arch_list\(\)|"
     r"cuda\.get_device_name\(\d*\)))\)?"
 )
-_WORDS: Final = ("ersion", "GPU", "ystem", "platform", "cuda.")  # one of these is in every question
+_WORDS: Final = ("ersion", "GPU", "ystem", "platform", "OS", "cuda.")  # one of these is in every question
 _LONGEST: Final = 100
 _FAR: Final = 3
 _MODULES: Final = {"np": "numpy", "tf": "tensorflow"}

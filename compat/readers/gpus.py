@@ -19,12 +19,14 @@ _UUID: Final = Lazy(r"\(UUID:[^)]*\)?|\bUUID:\s*\S+", re.IGNORECASE)
 _COUNT: Final = Lazy(r"(\d{1,3})\s?[x\u00d7*]\s+(?=\S)|(\d{1,3})[x\u00d7](?=[A-Za-z])", re.IGNORECASE)
 _COUNT_BEHIND: Final = Lazy(r"\s+[x\u00d7*]\s?(\d{1,3})$|\s+\([x\u00d7](\d{1,3})\)$", re.IGNORECASE)
 _CAPABILITY: Final = Lazy(
-    r"[(,]\s*(?:(?:cuda )?(?:compute )?capability:?\s*|cc\s*|sm_?)?(\d{1,2}\.\d|(?<=sm_)\d{2,3}|"
+    r"[(,]\s*(?:(?:cuda )?(?:compute )?capability:?\s*|cc\s*|arch=|sm_?)?(\d{1,2}\.\d|(?<=sm_)\d{2,3}|"
     r"(?<=sm)\d{2,3})[a-z]?\s*\)",
     re.IGNORECASE,
 )
 _WITH: Final = Lazy(r"\((?:with|and|plus)\s([^()]*)\)|\(([^()]*\b(?:and|,)\b[^()]*)\)", re.IGNORECASE)
 _SPLIT: Final = Lazy(r"\s*[,;]\s*|\s+(?:and|\+|&|plus)\s+", re.IGNORECASE)
+# lspci: the chip, then in brackets the product.
+_BRACKETED: Final = Lazy(r"NVIDIA Corporation \w+ \[([^\]]+)\]", re.IGNORECASE)
 _ARTICLE: Final = Lazy(r"^(?:an?|one|the|another)\s", re.IGNORECASE)
 _PLACE: Final = Lazy(r"\s(?:in|on|of) the same .*$", re.IGNORECASE)
 _MEMORY: Final = Lazy(r"[\d.]+\s?(?:[MG]i?B?|vram|memory)?(?:\s+(?:of\s)?(?:vram|memory|ram))?", re.IGNORECASE)
@@ -48,6 +50,8 @@ def split_gpus(text: str) -> tuple[Card, ...]:
         text: Such as `8x H100 80GB HBM3`, `Tesla P100 (6.0)` or `Tesla K40c (with a Tesla K80 in the same host)`.
     """
     plain = _UUID.sub("", text[:_LONGEST]).strip(" |")
+    if (bracketed := _BRACKETED.search(plain)) is not None:
+        plain = bracketed[1]
     beside = [piece for match in _WITH.finditer(plain) for piece in match.groups() if piece]
     named = [_WITH.sub("", plain), *beside]
     return tuple(card for part in named for card in _cards(part))

@@ -28,7 +28,12 @@ _KEYS: Final = Lazy(
     r"(?:torch|deepspeed) install path|torch hip version|shared memory .*|deepspeed (?:general )?.*info|"
     r"os (?:kernel|release) version|mac version|uname|linux distribution|architecture|"
     r"jax\.(?:devices|local_devices|process_count).*|device info|local device count|using .* in script\?|"
-    r"tf\.version\.(?:git|compiler)_version.*|desired=.*",
+    r"tf\.version\.(?:git|compiler)_version.*|desired=.*|tf\.(?:git|compiler)_version.*|"
+    r"python (?:branch|build version|compiler version|implementation)|`?accelerate`?(?: default)? config|"
+    r"compute_environment|distributed_type|mixed_precision|use_cpu|debug|dynamo_backend|num_(?:processes|machines)|"
+    r"machine_rank|rdzv_backend|same_network|main_training_function|(?:deepspeed|fsdp|megatron_lm|dynamo)_config|"
+    r"downcast_bf16|gpu_ids|enable_cpu_affinity|tpu_\w+|system ram|\w+ available|using distributed .*|"
+    r"running (?:in|on) .*\??",
     re.IGNORECASE,
 )
 _KEY: Final = Lazy(r"(?:[-*]\s*)?([A-Za-z][^:]{0,60}?)\s*(?::|$)")
@@ -42,15 +47,34 @@ _FRAMES: Final = (
     r"Built on \w{3}_.*",
     r"Build cuda_.*",
     r"=+ .{1,60}? =+",  # headings of TensorFlow's report
-    r"(?:\([\w.-]{1,40}\) ?)?(?:[\w.-]{1,40}@[\w.-]{1,60}[^$#]{0,100})?[$%] ?\S.*",  # a command at a prompt
+    # a command at a prompt that names no version
+    r"(?:\([\w.-]{1,40}\) ?)?(?:[\w.-]{1,40}@[\w.-]{1,60}[^$#]{0,100})?[$%!] ?[^\s!=](?!.*\d\.\d).*",
     r"(?:GPU|NIC)\d+\s.*\b(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS)\b.*",  # the GPU topology
     r"(?:GPU\d+\s+)+.*CPU Affinity.*",
     r"(?:X|SYS|NODE|PHB|PXB|PIX|NV#)\s+= .*",
     r"NIC\d+: \w+",
     r"\S+: UserWarning:",  # the place of a warning
     r"Minimum and Maximum cuda capability supported by this version of PyTorch is",
-    r"_No response_|N/A|None",
-    r".*: not installed \(NA\)",
+    r"_No response_|N/A|None|True|False",
+    r"INFO \d\d-\d\d \d\d:\d\d:\d\d .* Automatically detected platform \w+\.",  # vLLM's log
+    r"Type \"help\", \"copyright\", \"credits\" or \"license\" for more information\.",
+    r"Traceback \(most recent call last\):|File \"[^\"]+\", line \d+.*|warnings?\.warn\(.*",
+    r"(?:import|from) [\w.]+(?: as \w+| import [\w., ]+)?(?:; *jax\.print_environment_info\(\))?",
+    r"jax\.print_environment_info\(\)",
+    r"(?:\([^()]{1,80}\) ?)?(?:PS )?[A-Z]:\\[^>]*>(?!.*\d\.\d).*",
+    r"(?:\([\w.-]{1,40}\) ?)?\[[\w.-]{1,40}@[\w.-]{1,60}[^\]]{0,100}\][$#%] ?\S(?!.*\d\.\d).*",
+    r"(?:Architecture|CurrentClockSpeed|DeviceID|Family|L2CacheS\w+|Manufacturer|MaxClockSpeed|Name|ProcessorType|Revision)=.*",
+    r"\S* ?\d[\d.]*(?:/\d[\d.]*)? [kMG]B .*(?:eta|[kM]B/s).*|WARNING: Running pip as the 'root' user .*",
+    r"---> (?:Using cache|[0-9a-f]{12}|Running in [0-9a-f]{12})|Sending build context to Docker daemon .*",
+    r"[\w ]+(?: \.\.|:) \[(?:NO|YES|OKAY)\].*|op name: installed .*|JIT compiled ops requires ninja",
+    r"DeepSpeed C\+\+/CUDA extension op report|NOTE: Ops not installed will be just-in-time .*",
+    r"runtime if needed\. Op compatibility means .*|meet the required dependencies to JIT install the op\.",
+    r"\[[\d :,-]+\] \[INFO\] \[real_accelerator.*|Build (?:label|time): .*",
+    r"Copyright \(C\) \d+ Free Software Foundation.*",
+    r"This is free software; see the source for copying conditions\..*|warranty; not even for MERCHANTABILITY.*",
+    r"Container image Copyright .*",
+    r"Copy-and-paste the text below in your GitHub issue.*",
+    r".*: not installed(?: \(NA\))?",
     r"\w+ is unset",
     r"(?:Name|Package|Library)\s*\|\s*Version.*",
     r"\(major, minor, micro, releaselevel, serial\)",

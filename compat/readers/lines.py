@@ -17,6 +17,7 @@ from .actions import (
     add_cudnn_mismatch,
     add_device_query,
     add_driver_level,
+    add_forward_driver,
     add_gpu_and_capability,
     add_jax_devices,
     add_missing_cudnn,
@@ -47,15 +48,29 @@ if TYPE_CHECKING:
 
 
 class Pattern(NamedTuple):
-    """One kind of line: the word it contains, its pattern, and what it says."""
+    """One kind of line: the word it contains, its pattern, what it says, and whether prose may look like it."""
 
     word: str
     pattern: Lazy
     act: Action
+    loose: bool = False
 
 
 def _line(word: str, pattern: str, act: Action) -> Pattern:
     return Pattern(word, Lazy(pattern, re.IGNORECASE), act)
+
+
+def _loose(word: str, pattern: str, act: Action) -> Pattern:
+    return Pattern(word, Lazy(pattern, re.IGNORECASE), act, loose=True)
+
+
+# Words of sentences that speak of what there should be, not of what there is.
+_WANTED: Final = Lazy(
+    r"\b(?:requires?|required|needs?|needed|must|should|please|recommend\w*|supports?|supported|compatible|expects?|"
+    r"earlier|later|newer|older|at least|minimum|instead|upgrade|downgrade|try|could not find|if you|"
+    r"with kernel driver)\b",
+    re.IGNORECASE,
+)
 
 
 _VERSION: Final = r"(\d+(?:\.\d+){1,3})"
@@ -63,10 +78,16 @@ _RELEASE: Final = r"v?(\d+\.\d+[\w.+!-]*)"
 
 PATTERNS: Final = (
     # nvidia-smi's header and log, collect_env: the driver
-    _line("driver version", r"driver version\s*:?\s*(\d{2,3}\.\d+(?:\.\d+)?)", component("driver")),
+    _loose("driver version", r"driver version\s*:?\s*(\d{2,3}\.\d+(?:\.\d+)?)", component("driver")),
     _line("driver branch", r"driver branch\s+R?(\d{3})\b", component("driver")),
     # /proc/driver/nvidia/version
     _line("kernel module", r"NVIDIA \w+ .*?Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\s", component("driver")),
+    # the banner of NVIDIA's containers, where their own libcuda stands before the kernel's driver
+    _line(
+        "with kernel driver version",
+        r"Using CUDA (\d+\.\d+) driver version \S+ with kernel driver version (\d{3}(?:\.\d+){1,2})",
+        add_forward_driver,
+    ),
     # TensorFlow's diagnosis of the driver
     _line(
         "reported version is", r"(?:libcuda|kernel) reported version is:?\s*(\d{3}\.\d+(?:\.\d+)?)", component("driver")
@@ -115,7 +136,7 @@ PATTERNS: Final = (
     # the runtime library of a toolkit, as `find` and `ldconfig -p` show it
     _line("libcudart", r"libcudart\.so\.(\d+\.\d+)\.\d+", add_system_library("cuda")),
     # prose and forms: CUDA toolkit 12.1; the banner of NVIDIA's containers
-    _line("toolkit", r"\bCUDA[ -]?toolkit(?: version)?\s*[:=]?\s*(\d+\.\d+(?:\.\d+)?)", component("cuda")),
+    _loose("toolkit", r"\bCUDA[ -]?toolkit(?: version)?\s*[:=]?\s*(\d+\.\d+(?:\.\d+)?)", component("cuda")),
     _line("cuda version", r"^CUDA Version (\d+\.\d+\.\d+)$", component("cuda")),
     # TensorFlow's issue form: CUDA/cuDNN version: 11.2/8.1
     _line("cuda/cudnn", r"CUDA/cuDNN version\s*:?\s*(.+)$", add_cuda_and_cudnn),
@@ -125,12 +146,19 @@ PATTERNS: Final = (
     _line("torch", r"\b(?:torch\.version\.cuda|torch cuda version)\b\W{0,20}(\d+\.\d+|None)", add_cuda_build),
     _line("deepspeed", r"^deepspeed info: (\d+\.\d+\.[\w.+]+),", package("deepspeed")),
     # torch and TensorFlow by other words than a requirement
-    _line("torch", r"\b(?:PyTorch|torch) version(?:\s*\([^)]{0,20}\))?\s*:?\s*" + _RELEASE, package("torch")),
+    _loose("torch", r"\b(?:PyTorch|torch) version(?:\s*\([^)]{0,20}\))?\s*:?\s*" + _RELEASE, package("torch")),
     _line("torch", r"\btorch\.__version__\b\W{0,20}?" + _RELEASE, package("torch")),
-    _line("pytorch", r"^PyTorch " + _RELEASE + "$", package("torch")),
-    _line("tf", r"\btf\.(?:version\.VERSION|__version__)\b\W{0,20}?" + _RELEASE, package("tensorflow")),
+    _line("pytorch", r"^(?:[-*]\s*)?PyTorch " + _RELEASE + "$", package("torch")),
+    _line("tf", r"\btf\.(?:version\.VERSION|VERSION|__version__)\b\W{0,20}?" + _RELEASE, package("tensorflow")),
+    _loose(
+        "tensorflow",
+        r"\bTensorFlow version(?:\s*\([^)]{0,60}\))?\s*:?\s*(?:(?:tf|tensorflow)[ =-]*)?" + _RELEASE,
+        package("tensorflow"),
+    ),
     _line(
-        "tensorflow", r"\bTensorFlow version(?:\s*\([^)]{0,60}\))?\s*:?\s*(?:tf\s*)?" + _RELEASE, package("tensorflow")
+        "tensorflow-gpu",
+        r"\bTensorFlow version(?:\s*\([^)]{0,60}\))?\s*:?\s*tensorflow-gpu[ =-]*" + _RELEASE,
+        package("tensorflow-gpu"),
     ),
     _line("v2.", r"^v\d+\.\d+\.\d+\S*-g[0-9a-f]{6,} (\d+\.\d+\.\S+)$", package("tensorflow")),
     # cuDNN: what a process loaded and what it wanted
@@ -146,16 +174,21 @@ PATTERNS: Final = (
     ),
     _line("libcudnn", r"(libcudnn\w*\.so\.\d+): cannot open shared object", add_missing_cudnn),
     _line("libcudnn", r"libcudnn(?:_\w+)?\.so\.(\d+\.\d+\.\d+)", add_system_library("cudnn")),
-    _line(
+    _loose(
         "cudnn", r"(?<!against )(?<!with )(?<!/)\bcuDNN(?: version)?(?:\s*[:=]+\s*|\s+)" + _VERSION, component("cudnn")
     ),
     _line("cudnn", r"\bcudnn(?:\.version\(\)| version)\s*[:=]?\s*(\d{4,6})\b", component("cudnn")),
     # NCCL
     _line("libnccl", r"libnccl\.so\.(\d+\.\d+\.\d+)", add_system_library("nccl")),
-    _line("nccl", r"(?<!against )(?<!with )\bNCCL(?: version)?\s*[:=]?\s*v?(\d+\.\d+(?:\.\d+)?)", component("nccl")),
+    _loose("nccl", r"(?<!against )(?<!with )\bNCCL(?: version)?\s*[:=]?\s*v?(\d+\.\d+(?:\.\d+)?)", component("nccl")),
     _line("nccl", r"nccl\.version\(\)\W{0,10}(\d+), (\d+), (\d+)", add_nccl_digits),
     # GPUs
-    _line("gpu", r"^(?:GPU models and configuration:\s*)?GPU (?:#\s?)?\d+\s*:\s*(.+)$", component("gpu")),
+    _line(
+        "gpu",
+        r"^(?:GPU models and configuration:\s*)?GPU (?:#\s?)?\d{1,3}\s*:\s*(?![0-9a-f]{2}:)(.+)$",
+        component("gpu"),
+    ),
+    _line("accelerator", r"^- Accelerator: (NVIDIA .+?)(?:, \d+ MiB)?$", component("gpu")),
     _line("gpu", r"^(?:- )?GPU (?:type|name|model)(?: and memory)?s?\s*:\s*(.+)$", component("gpu")),
     _line("product name", r"^\s*Product Name\s+:\s*(.+)$", component("gpu")),
     _line("device", r'^Device \d+: "([^"]+)"$', component("gpu")),
@@ -208,11 +241,17 @@ PATTERNS: Final = (
     ),
     _line(
         "python",
-        r"^(?:[-*]\s*)?`?(?:C?Python)`?(?:[ _]version)?\s*[:=]?\s*v?(\d\.\d+(?:\.\w+)?)(?=$|[\s,|(+])",
+        r"^(?:[-*]\s*)?`?(?:C?Python)`?(?:[ _]version)?(?: is|\s*[:=])?\s*v?(\d\.\d+(?:\.\w+)?)(?=\.?$|[\s,|(+])",
         component("python"),
     ),
+    _line("linux distribution", r"^linux distribution: \('(\w+)', '([\d.]+)'", add_os_release),
     _line("platform", r"^(?:[-*]\s*)?(?:Python |os )?platform\s*:\s*(\S+)$", add_platform),
-    _line("os", r"^(?:[-*]\s*)?(?:OS|OS Platform and Distribution(?: \([^)]*\))?|OS version)\s*:\s*(.+)$", add_system),
+    _line(
+        "os",
+        r"^(?:[-*]\s*)?(?:OS|OS Platform(?: and Distribution)?(?: \([^)]*\))?|OS version)\s*:\s*(.+)$",
+        add_system,
+    ),
+    _line("distro", r"^Distro(?: version)?\s*:\s*(.+)$", add_system),
     _line("pretty_name", r'^PRETTY_NAME="?([^"]+)"?$', add_system),
     _line(
         "description",
@@ -235,8 +274,10 @@ def read_line(reading: Reading, line: str, where: str) -> bool:
     """Note what a line states by itself; return whether it stated anything."""
     lowered = line.lower()
     used = False
-    for word, pattern, act in PATTERNS:
+    for word, pattern, act, loose in PATTERNS:
         if word in lowered and (match := pattern.search(line)) is not None:
+            if loose and _WANTED.search(line) is not None:
+                continue
             act(reading, match, where)
             used = True
     return used

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..known import parse_known
 from .names import is_well_known, package_name
 from .patterns import Lazy
-from .reading import cuda_build
+from .reading import Weak, cuda_build
 
 if TYPE_CHECKING:
     from .reading import Reading
@@ -28,6 +28,7 @@ _LIST_SPLIT: Final = Lazy(r"\s*[,;]\s*|\s+and\s+")
 _BUILD_INFO: Final = Lazy(r"build\.(cuda_version|python_version|torch_version):\s*(\S+)")
 _CUDNN_PART: Final = Lazy(r"#define CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)")
 _COMPILED_WITH: Final = Lazy(r"(\w[\w-]*) wheel compiled w\.\s*:?\s*torch (\d[\w.]*), cuda (\d+\.\d+)")
+_LEGACY: Final = Lazy(r"([A-Za-z][\w.\-]*) \((\d[\w.+!]*)(?:, [^()]*)?\)")  # pip list before pip 18
 _MANY: Final = 400
 
 
@@ -43,7 +44,7 @@ def read_block(reading: Reading, lines: list[str], index: int) -> int:
 
 def read_line(reading: Reading, line: str, where: str) -> bool:
     """Read a line that names packages with their versions, or what one was built with; return whether it does."""
-    if not any(mark in line for mark in (":", "=", ",", ";", " and ", "ersion ")):
+    if not any(mark in line for mark in ("(", ":", "=", ",", ";", " and ", "ersion ")):
         return False
     if match := _BUILD_INFO.fullmatch(line):
         _note_built(reading, "xformers", {match[1].removesuffix("_version"): match[2]})
@@ -51,6 +52,12 @@ def read_line(reading: Reading, line: str, where: str) -> bool:
     if match := _COMPILED_WITH.search(line):
         _note_built(reading, package_name(match[1]), {"torch": match[2], "cuda": match[3]})
         return True
+    if match := _LEGACY.fullmatch(line):
+        return _add_listed(reading, match, line, where)
+    return _read_named(reading, line, where)
+
+
+def _read_named(reading: Reading, line: str, where: str) -> bool:
     if match := _NAMED.fullmatch(line):
         return _add_named(reading, [(match[1], match[2])], where)
     if len(line) < _MANY and ("," in line or " and " in line or ";" in line):
@@ -58,6 +65,13 @@ def read_line(reading: Reading, line: str, where: str) -> bool:
         named = [(item[1], item[2]) for item in items if item is not None]
         return len(named) == len(items) and _add_named(reading, named, where)
     return False
+
+
+def _add_listed(reading: Reading, match: re.Match[str], line: str, where: str) -> bool:
+    if is_well_known(match[1]):
+        return _add_named(reading, [(match[1], match[2])], where)
+    reading.weak.append(Weak(match[1], match[2], where, line))
+    return True
 
 
 def _add_named(reading: Reading, named: list[tuple[str, str]], where: str) -> bool:
@@ -95,7 +109,7 @@ def _note_built(reading: Reading, package: str, parts: dict[str, str]) -> None:
     reading.reports = True
     for component, text in parts.items():
         version = _cuda(text) if component == "cuda" else text
-        if version and version[0].isdigit():
+        if version and version[0].isdigit() and version != "0.0":  # 0.0: built without one
             reading.gathered.built_against.append((package, component, version))
 
 

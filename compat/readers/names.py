@@ -25,7 +25,7 @@ WELL_KNOWN: Final = words(
     "llvmlite nvidia-cudnn-cu11 nvidia-cudnn-cu12 nvidia-cudnn-cu13 nvidia-nccl-cu11 nvidia-nccl-cu12 "
     "nvidia-nccl-cu13 nvidia-cublas-cu11 nvidia-cublas-cu12 nvidia-cublas nvidia-cuda-runtime-cu11 "
     "nvidia-cuda-runtime-cu12 nvidia-cuda-runtime nvidia-nvjitlink-cu12 fairseq megatron-core ray mediapipe "
-    "llamafactory unsloth galore-torch timm opencv-python pillow"
+    "llamafactory unsloth galore-torch timm opencv-python pillow mmcv mmcv-full mmdet mmengine detectron2 gguf"
 )
 
 # What people and conda channels call a package, and its name in the package index.
@@ -43,6 +43,8 @@ _ALIASES: Final = {
     "transformerengine": "transformer-engine",
     "scikit-learn": "scikit-learn",
     "sklearn": "scikit-learn",
+    "cv2": "opencv-python",
+    "opencv": "opencv-python",
     "mldtypes": "ml-dtypes",
 }
 

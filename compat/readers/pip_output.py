@@ -8,6 +8,8 @@ from .names import package_name
 from .patterns import Lazy
 
 if TYPE_CHECKING:
+    from ..gather import Gathered
+    from .markers import Surroundings
     from .reading import Reading
 
 _HEADER: Final = Lazy(r"\s*Package\s+Version(?:\s+[A-Z][\w ]*)?\s*")
@@ -31,7 +33,8 @@ _MISSING: Final = Lazy(
     r"(?:ERROR:\s*)?([A-Za-z0-9][\w.\-]*) (\d[\w.+!]*) (?:requires|"
     r"has requirement) ([A-Za-z0-9][\w.\-]*)[^,]*, which is not installed"
 )
-_FIRST: Final = frozenset("SRECDUILBPAFW[")  # of pip's reports
+_FETCHED: Final = Lazy(r"(?:Downloading|Using cached) (?:\S*/)?([A-Za-z0-9][\w.]*)-(\d[\w.+]*)-\S*\.whl\b")
+_FIRST: Final = frozenset("SRECDUILBPAFWG[")  # of pip's reports
 _PROGRESS: Final = Lazy(
     r"(?:Collecting|Downloading|Using cached|Installing collected packages|Looking in indexes|Looking in links|"
     r"Building wheel|"
@@ -39,7 +42,8 @@ _PROGRESS: Final = Lazy(
     r"Uninstalling|"
     r"Successfully uninstalled|Successfully built|Requirement already satisfied|WARNING: You are using pip|"
     r"ERROR: pip's dependency resolver|"
-    r"Resolved \d|Prepared \d|Installed \d)\b|\[notice\]"
+    r"Resolved \d|Prepared \d|Installed \d|Installing build dependencies|Getting requirements to build|Cloning|"
+    r"Resolved https|Running setup\.py|Building wheels|Downloaded|Defaulting to user)\b|\[notice\]"
 )
 
 
@@ -69,11 +73,34 @@ def read_line(reading: Reading, line: str, where: str) -> bool:
         _add(reading, match[3], match[5], where)
         reading.gathered.required.append(package_name(match[3]) + match[4].replace(" ", ""))
         return True
+    return _read_rest(reading, line, where)
+
+
+def _read_rest(reading: Reading, line: str, where: str) -> bool:
     if match := _MISSING.match(line):
         _add(reading, match[1], match[2], where)
         reading.skip(line)
         return True
+    if match := _FETCHED.match(line):
+        reading.later.append(_Fetched(match[1], match[2], where).settle)
+        return True
     return _PROGRESS.match(line) is not None
+
+
+class _Fetched:
+    """A wheel that pip fetched: installed for all that is known, where nothing says which release is."""
+
+    def __init__(self, name: str, version: str, where: str) -> None:
+        self._name = package_name(name)
+        self._version = version
+        self._where = where
+
+    def settle(self, gathered: Gathered, _surroundings: Surroundings) -> None:
+        claims = gathered.claims.get(self._name, ())
+        if all(claim.text == "*" for claim in claims):
+            gathered.add_package(self._name, self._version, self._where)
+        elif any(claim.text != self._version for claim in claims):
+            gathered.skip(f"{self._where}: {self._name} {self._version} was fetched")
 
 
 def _add(reading: Reading, name: str, version: str, where: str) -> None:

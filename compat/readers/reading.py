@@ -22,6 +22,7 @@ _CUDNN_9: Final = 90_000  # from here on, a major version counts 10000 and no lo
 LONGEST_LINE: Final = 65_536
 LONGEST_FACT: Final = 2048  # characters of a line in which facts are looked for
 MOST_TRIES: Final = 20  # at documents in one input
+MOST_OTHERS: Final = 20_000  # lines and blocks of one input that are none of a frozen environment
 MOST_PROSE: Final = 20_000  # lines of one input that are none of a description
 
 
@@ -61,6 +62,7 @@ class Reading:
         index_build: The build that untagged packages of the PyTorch index come with, such as `cu124`.
         reports: Whether the input reports of a machine, and so is no list of what shall be installed.
         prose: How many lines were no description of anything.
+        others: How many lines and blocks were none of a frozen environment.
         in_smi: Whether the lines are those of nvidia-smi.
         stages: Stages of a Dockerfile, to be read when the last one is known.
         install_build: The build that a variable for installers gives untagged packages of the PyTorch index.
@@ -77,6 +79,7 @@ class Reading:
     index_build: str | None = None
     reports: bool = False
     prose: int = 0
+    others: int = 0
     in_smi: bool = False
     stages: list[Stage] = field(default_factory=list)
     install_build: str | None = None

@@ -30,6 +30,7 @@ _HASHES: Final = Lazy(r"\s--(?:hash|config-settings?|global-option)(?:=|\s)\S+")
 _WHEEL: Final = Lazy(r"([A-Za-z0-9][\w.]*)-(\d[\w.!+]*)(?:-\d\w*)?-[\w.]+-[\w.]+-[\w.]+\.whl")
 _SDIST: Final = Lazy(r"([A-Za-z0-9][\w.\-]*?)-(\d[\w.!+]*)\.(?:tar\.gz|zip)$")
 _EGG: Final = Lazy(r"[#&]egg=([A-Za-z0-9][\w.\-]*)(?:\[([^\]]*)\])?")
+_SOURCE: Final = Lazy(r"@\s*(?:[\w+.-]+://|file:|git\+|[.~]?/|[A-Za-z]:\\|[\w.-]+\.whl)")
 _GIT_TAG: Final = Lazy(r"^git\+.*@v?(\d+\.\d+[\w.]*)$")
 _INDEX: Final = Lazy(r"/whl/(?:nightly/|test/)?(cu\d{2,3}|cpu|rocm\d[\d.]*)(?=[/\s\"'?]|$)")
 _TAG_IN_COMMENT: Final = Lazy(r"(?<![\w.])\+?(cu\d{2,3}|rocm\d[\d.]*)(?!\w)(?=\s+(?:build|index|wheel)|\s*$)|\+(cpu)\b")
@@ -74,6 +75,8 @@ def parse_requirement(text: str) -> Requirement | None:
     name, rest = match[1], match[3].strip()
     extras = tuple(extra.strip() for extra in (match[2] or "").split(",") if extra.strip())
     if rest.startswith("@"):
+        if _SOURCE.match(rest) is None:
+            return None
         return _parse_url(name, extras, rest[1:].strip(), comment)
     bounds, _, marker = rest.partition(";")
     version, is_range = _parse_bounds(bounds.strip())

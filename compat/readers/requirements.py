@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _INDEX_OPTION: Final = Lazy(r"\s*(?:--extra-index-url|--index-url|--find-links|-i|-f)[=\s]")
 _OPTION: Final = Lazy(r"(--?[a-z][a-z-]*)(?:[=\s]+(.*))?")
 _BOUNDED: Final = Lazy(
-    r"[A-Za-z0-9][\w.\-]*\s*(?:\[[^\]]*\]\s*)?\(?(?:[=~!<>]=|[<>](?=\s*\d)|@\s*\S+[:/])|git\+|https?://\S+\.(?:whl|"
+    r"[A-Za-z0-9][\w.\-]*\s*(?:\[[^\]]*\]\s*)?\(?(?:[=~!<>]=|[<>](?=\s*\d)|@\s*(?:[\w+.-]+://|file:|git\+|[.~]?/|[A-Za-z]:\\))|git\+|https?://\S+\.(?:whl|"
     r"tar\.gz|zip)"
 )
 _EDITABLE: Final = Lazy(r"(?:-e|--editable)[=\s]+(.+)")

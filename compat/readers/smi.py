@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 _HEADER: Final = Lazy(r"\|?\s*NVIDIA-SMI\s+\d|\|\s*NVIDIA-SMI")
-_ROW: Final = Lazy(r"^\|?\s*\d+\s+(\S.*?)\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s+\|\s+[0-9A-Fa-f]{8}:")
+# Where the head of the table is cut off, and the tables that follow it.
+_PART: Final = Lazy(r"\|\s*(?:GPU\s+(?:Name|GI)\s|(?:MIG devices|Processes|GPU instance profiles):|MIG M\.)")
+_ROW: Final = Lazy(r"^\|?\s*\d+\s+(\S.*?)\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s+\|\s+[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:")
 _FRAME: Final = Lazy(r"^\s*[|+].*$")
 _LOG: Final = Lazy(r"=+\s*NVSMI LOG\s*=+")
 _CSV: Final = Lazy(
@@ -32,6 +34,10 @@ def read_block(reading: Reading, lines: list[str], index: int) -> int:
     line = lines[index].strip()
     if "NVIDIA-SMI" in line and _HEADER.match(line):
         return _read_table(reading, lines, index)
+    if line[:1] == "|" and (_PART.match(line) or _ROW.match(line)):
+        return _read_table(reading, lines, index)
+    if line.startswith("Attached GPUs") and ":" in line:
+        return _read_log(reading, lines, index)
     if "NVSMI LOG" in line and _LOG.match(line):
         return _read_log(reading, lines, index)
     if "," in line and line[:1].lower() in _FIRST and _CSV.fullmatch(line) and _columns(line):
@@ -41,8 +47,9 @@ def read_block(reading: Reading, lines: list[str], index: int) -> int:
 
 def _read_table(reading: Reading, lines: list[str], index: int) -> int:
     reading.in_smi = True
-    read_line(reading, lines[index].strip(), reading.where(index))
-    index += 1
+    if "NVIDIA-SMI" in lines[index]:
+        read_line(reading, lines[index].strip(), reading.where(index))
+        index += 1
     while index < len(lines) and (not lines[index].strip() or _FRAME.match(lines[index])):
         if match := _ROW.match(lines[index].strip()):
             reading.add("gpu", match[1], reading.where(index))

@@ -25,7 +25,7 @@ _INVISIBLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2060\ufeff
 _QUOTE: Final = re.compile(r"(?:[ \t]*>)+[ \t]?")
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
 _TAG: Final = re.compile(r"</?(?:details|summary|pre|code|br|p|div|b|sub|sup)\b[^>]{0,200}>", re.IGNORECASE)
-_ENTITIES: Final = (("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&"))
+_ENTITIES: Final = (("&nbsp;", " "), ("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&"))
 _ORNAMENT: Final = re.compile(r"[\W_]*")
 
 
@@ -52,10 +52,12 @@ def split_lines(text: str) -> list[str]:
     plain = _INVISIBLE.sub("", plain)
     if "</" in plain or "<br" in plain or "<details" in plain:
         plain = _TAG.sub("", plain)
-    if "&gt;" in plain or "&lt;" in plain:
+    if "&gt;" in plain or "&lt;" in plain or "&nbsp;" in plain:
         for entity, mark in _ENTITIES:
             plain = plain.replace(entity, mark)
-    return _dedent([_unquote(line) if ">" in line[:20] else line.rstrip() for line in plain.split("\n")])
+    marked = "`" in plain
+    lines = _dedent([_unquote(line) if ">" in line[:20] else line.rstrip() for line in plain.split("\n")])
+    return [_bare(line) for line in lines] if marked else lines
 
 
 def is_fence(line: str) -> bool:
@@ -76,6 +78,11 @@ def _is_bare_utf16(data: bytes) -> bool:
 def _unquote(line: str) -> str:
     match = _QUOTE.match(line)
     return line[match.end() if match else 0 :].rstrip()
+
+
+def _bare(line: str) -> str:
+    """Return a line without the one mark that opens or closes code that goes on over several lines."""
+    return line.strip("`") if line.count("`") == 1 else line
 
 
 def _dedent(lines: list[str]) -> list[str]:

@@ -231,9 +231,18 @@ def _driver_and_gpu(view: View) -> Iterator[Finding]:
                 "error" if dropped or row.confidence != "reported" else "warning",
                 ("driver", "gpu"),
                 f"Driver branch {branch} does not know {gpu}: the {which} one that does is {bound}.",
-                (because(row, f"{row['architecture']}: {which} driver branch {bound}"),),
+                (
+                    because(row, f"{row['architecture']}: {which} driver branch {bound}")
+                    if dropped
+                    else _early(row, bound),
+                ),
                 (f"a driver of branch {bound}" + (" or older" if dropped else " or newer"),),
             )
+
+
+def _early(row: Row, branch: int) -> Because:
+    fact = f"the first toolkit for compute capability {row['compute_capability']} came with driver branch {branch}"
+    return Because(fact, f"toolkits and their drivers (derived, {row.date})")
 
 
 @rule(

@@ -11,7 +11,9 @@ from ..facts import Row, load_table
 from ..finding import Because, Finding, because
 from ..gpu_names import capability_of
 from ..known import Holds, Known, parse_known
+from ..names import is_windows
 from ..releases import whole_releases
+from .platform import system_glibc
 from .registry import PACKAGES, SURROUNDINGS, View
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def narrow_to_conflicts(code: str, *always: str) -> Callable[[frozenset[str]], t
             found |= {"os", "machine"} if row.get("platform") else set()
             found |= {SURROUNDINGS} if row.get("origin") else set()
         found |= {"gpu"} if "compute_capability" in found else set()
+        found |= {"os"} if "glibc" in found else set()
         found |= {*BUILD_NEEDS, *_CUDNN_WHEELS} if "cudnn" in found else set()
         return tuple(sorted(found))
 
@@ -139,6 +142,9 @@ def known_of(view: View, name: str) -> tuple[Known, ...]:
         return (*view.known("compute_capability"), *derived)
     if name == "cudnn":
         return _cudnn(view)
+    if name == "glibc":
+        glibc, _ = system_glibc(view)
+        return (glibc,) if glibc is not None else ()
     if name in _COMPONENTS:
         return view.known(name)
     return view.known(name) if name in view.packages else ()
@@ -160,7 +166,7 @@ def _on_platform(view: View, platform: str | None) -> bool:
     if platform is None:
         return True
     system, machine = str(view.one("os") or "").lower(), str(view.one("machine") or "").lower()
-    windows, macos = "windows" in system, system.startswith(("mac", "darwin"))
+    windows, macos = is_windows(system), system.startswith(("mac", "darwin"))
     return {
         "windows": windows,
         "macos": macos,

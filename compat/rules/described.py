@@ -12,9 +12,10 @@ from ..releases import known_releases, newest_release, releases_of
 from .registry import PACKAGES, View, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from ..described import Description
+    from ..known import Known
 
 _CONTRADICTION: Final = "SP001"
 _OPEN: Final = ("torch", "tensorflow", "jax")
@@ -115,9 +116,9 @@ def _unknown_release(view: View) -> Iterator[Finding]:
 
     Mend it by checking the version, or bring stackproof up to date.
     """
-    for name in sorted(view.packages):
+    for name in sorted(filter(known_releases, view.packages)):
         known, there = view.one(name), known_releases(name)
-        if known is None or not known.is_exact or known.vendor or len(there) < _SOLID or str(known.version) in there:
+        if known is None or known.is_open or known.vendor or len(there) < _SOLID or _is_among(known, there):
             continue
         releases = releases_of(name)
         newer = known.holds(f">{releases[-1]}") is Holds.ALWAYS
@@ -129,13 +130,21 @@ def _unknown_release(view: View) -> Iterator[Finding]:
             (name,),
             f"{name} {known} is not among the releases known"
             + (f": the newest of these is {releases[-1]}." if newer else "."),
-            tuple(Because(f"{name} is {claim.text}", claim.where) for claim in view.claims(name)),
+            tuple(Because(f"{name} is {claim.text}", claim.where) for claim in view.claims(name)[:_SHOWN]),
             (f"check the version of {name}",),
             undetermined=newer and name in _COMPLETE,
         )
 
 
+def _is_among(known: Known, there: Collection[str]) -> bool:
+    """Return whether one of the releases may be meant."""
+    if known.version is not None:
+        return str(known.version) in there
+    return any(known.allowed is None or known.allowed.contains(release, prereleases=True) for release in there)
+
+
 _SOLID: Final = 5
+_SHOWN: Final = 20
 _COMPLETE: Final = frozenset({"torch", "tensorflow", "jax", "jaxlib"})
 
 

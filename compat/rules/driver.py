@@ -19,6 +19,7 @@ from ..driver_levels import Level, format_level, runtime_loads
 from ..facts import Row, load_table
 from ..finding import Because, Finding, because
 from ..gpu_names import find_gpu
+from ..names import is_windows
 from .registry import View, rule
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 _NEEDS: Final = (*BUILD_NEEDS, *DRIVER_NEEDS, "gpu")
 _DRIVER: Final = ("driver", "driver_cuda")
-_COMPILED: Final = frozenset({"source", "container"})  # origins that use the toolkit that is there
+# Origins of frameworks that use the toolkit that is there: conda's toolkit is the one that its frameworks load.
+_COMPILED: Final = frozenset({"source", "container", "conda"})
 _COMPAT_PATH: Final = re.compile(r"(?:cuda-?([\d.]+)?)?/compat(?:/|:|$)")
 _XLA: Final = ("tensorflow", "tensorflow-gpu", "jaxlib")
 
@@ -61,7 +63,8 @@ def _driver_below_build(view: View) -> Iterator[Finding]:
 
 def _refused(view: View, build: Build, level: Level, *, certain: bool, offer_forward: bool) -> Finding:
     runtime = build.runtime or level
-    oldest = oldest_driver(runtime, windows="windows" in str(view.one("os") or "").lower())
+    system = str(view.one("os") or "")
+    oldest = oldest_driver(runtime, windows=is_windows(system) or "windows" in system.lower())
     brings = f"{build.text} is built for CUDA {build.cuda}"
     if build.assumed:
         brings += f", the package index's build of {build.release}" if certain else ", if it is that build"

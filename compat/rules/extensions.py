@@ -24,6 +24,7 @@ BUILDERS: Final = (
     "pytorch3d",
     "mmcv-full",
 )
+_WHEELS: Final = ("flash-attn", "mmcv-full")  # of these an installed release may be a wheel, compiled elsewhere
 _EXACT_MINOR: Final = "<0.6.0"
 _EXTENSIONS: Final = ("flash-attn", "torch-scatter", "torch-sparse", "torch-cluster", "mmcv-full", "xformers")
 _AMPERE: Final = (8, 0)
@@ -78,12 +79,13 @@ def _toolkit_for_extensions(view: View) -> Iterator[Finding]:
 
     torch's extension builder compares `nvcc` with the CUDA that torch was built with, and refuses another major. Within
     a major another minor is accepted with a warning; DeepSpeed before 0.6 demanded the same minor too. torch itself
-    does not use the toolkit: without extensions to compile this does not matter.
+    does not use the toolkit: without extensions to compile this does not matter. An installed release of flash-attn or
+    mmcv-full may be a wheel, which somebody else compiled: then it is a warning.
 
     Mend it with a toolkit of torch's CUDA major, or a torch build for the toolkit's.
     """
     toolkit, torch = view.one("cuda"), view.one("torch")
-    builders = [name for name in BUILDERS if view.has(name)]
+    builders = [name for name in BUILDERS if view.has(name) and not _may_be_wheel(view, name)]
     builds = [build for build in torch_builds(view) if build.runtime is not None]
     if toolkit is None or torch is None or not builds or "conda" in view.whole.origins:
         return
@@ -112,6 +114,11 @@ def _toolkit_for_extensions(view: View) -> Iterator[Finding]:
         + tuple(Because(f"toolkit is {claim.text}", claim.where) for claim in view.claims("cuda")),
         (f"toolkit {build.cuda}", f"a torch build for CUDA {toolkit}") if odd or strict else (),
     )
+
+
+def _may_be_wheel(view: View, name: str) -> bool:
+    known = view.one(name)
+    return name in _WHEELS and known is not None and known.is_exact
 
 
 @rule(

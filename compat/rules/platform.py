@@ -9,6 +9,7 @@ from ..builds import TENSORFLOW, jax_row
 from ..facts import Row, load_table
 from ..finding import Because, Finding, because
 from ..known import Holds, Known, parse_known
+from ..names import is_windows
 from ..releases import package_rows
 from ..requirements import rows_meant
 from .registry import PACKAGES, View, rule
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TABLES: Final = {"torch": "torch", "tensorflow": "tensorflow", "tensorflow-gpu": "tensorflow"}
+_GLIBC_ONLY: Final = ("torch", *TENSORFLOW, "jaxlib", "onnxruntime", "onnxruntime-gpu")
 _GPU_COMPONENTS: Final = ("gpu", "driver", "driver_cuda", "cuda", "compute_capability")
 
 
@@ -144,9 +146,14 @@ def _glibc(view: View) -> Iterator[Finding]:
     A wheel's tag names the oldest glibc it runs on: `manylinux_2_28` needs 2.28, `manylinux2014` 2.17. On an older
     system pip does not offer the wheel; forced in, it fails with `version GLIBC_2.28 not found`.
 
+    Alpine has musl in its place: packages that publish manylinux wheels only cannot be installed there.
+
     Mend it with a newer system or container, or with the last release whose wheels run on this glibc.
     """
-    glibc, where = _system_glibc(view)
+    if "alpine" in str(view.one("os") or "").lower() and not view.has("glibc"):
+        yield from _on_musl(view)
+        return
+    glibc, where = system_glibc(view)
     if glibc is None:
         return
     for name in sorted(view.packages):
@@ -168,6 +175,22 @@ def _glibc(view: View) -> Iterator[Finding]:
             )
 
 
+def _on_musl(view: View) -> Iterator[Finding]:
+    """Yield a finding for each framework, none of which publishes wheels for musl."""
+    for name in (name for name in _GLIBC_ONLY if name in view.packages):
+        yield Finding(
+            "SP602",
+            "error",
+            (name, "os", "glibc"),
+            f"{name} {view.one(name)} has wheels for glibc only, and Alpine has musl.",
+            (
+                Because(f"the wheels of {name} are tagged manylinux, none musllinux", "package index (documented)"),
+                *(Because(f"os is {claim.text}", claim.where) for claim in view.claims("os")),
+            ),
+            ("a system or container with glibc, such as Debian or Ubuntu",),
+        )
+
+
 def _glibc_fixes(name: str, glibc: Known, lowest: str) -> Iterator[str]:
     yield f"a system or container with glibc {lowest} or newer"
     older = [
@@ -180,7 +203,7 @@ def _glibc_fixes(name: str, glibc: Known, lowest: str) -> Iterator[str]:
         yield f"{name}=={older[-1]}"
 
 
-def _system_glibc(view: View) -> tuple[Known | None, tuple[Because, ...]]:
+def system_glibc(view: View) -> tuple[Known | None, tuple[Because, ...]]:
     """Return the system's glibc, as described or as the named distribution has it."""
     glibc = view.one("glibc")
     if glibc is not None:
@@ -203,7 +226,7 @@ def _system(view: View) -> Iterator[Finding]:
     Mend it with WSL2 or Linux, or on Windows with TensorFlow 2.10.
     """
     system = str(view.one("os") or "").lower()
-    windows = "windows" in system and "wsl" not in system
+    windows = is_windows(system)
     macos = system.startswith(("mac", "darwin"))
     if not view.has(*_GPU_COMPONENTS) or not (windows or macos):
         return

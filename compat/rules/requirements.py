@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from ..builds import JAX_PLUGINS
@@ -9,7 +10,7 @@ from ..facts import load_table
 from ..finding import SEVERITIES, Because, Finding, Severity, because
 from ..known import Holds, parse_known
 from ..releases import releases_of
-from ..requirements import Demand, Unmet, find_exclusive, find_unmet
+from ..requirements import STATED, STATED_COMPONENTS, Demand, Unmet, find_exclusive, find_unmet
 from .conflict_table import CONFLICT_NEEDS, narrow_to_conflicts, say_conflicts
 from .registry import PACKAGES, View, rule
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
     from ..known import Known
 
-NEEDS: Final = (PACKAGES, "python", "os", "machine")
+NEEDS: Final = (PACKAGES, "python", "os", "machine", *STATED_COMPONENTS)
 
 TORCH_COMPANIONS: Final = ("torchvision", "torchaudio", "torchtext", "xformers")
+# Companions that use torch's stable parts only: another patch release of the minor they name serves them.
+_PATCH_TOLERANT: Final = frozenset({"torchvision", "torchaudio", "torchtext", "torchdata"})
 _JAX: Final = frozenset({"jax", "jaxlib"})
 _JAX_PLUGINS: Final = frozenset(JAX_PLUGINS)
 _TENSORFLOW: Final = frozenset({"tensorflow", "tensorflow-cpu", "tensorflow-gpu"})
@@ -80,6 +83,8 @@ def say_unmet_and_known(view: View, code: str) -> Iterator[Finding]:
 
 def _unmet_finding(code: str, unmet: Unmet) -> Finding:
     demand, found = unmet.demand, unmet.found
+    if demand.package == STATED:
+        return _unmet_statement(code, unmet)
     severity, tolerated = _severity(demand, found)
     reason = [because(demand.row, demand.text)] if demand.row else []
     verb = "runs outside" if tolerated else ("does not meet" if severity == "error" else "is outside")
@@ -89,8 +94,27 @@ def _unmet_finding(code: str, unmet: Unmet) -> Finding:
         (demand.package, demand.on),
         f"{demand.on} {found} {verb} what {demand.package} {demand.release} declares: {demand.on}{demand.condition}."
         + ("" if severity == "error" else f" {tolerated or 'Installers object; it may well run'}."),
-        (*reason, Because(f"{demand.on} is {found}", "the description")),
+        (*reason, Because(f"{demand.on} is {found}", STATED)),
         _fixes(demand, found),
+    )
+
+
+def _unmet_statement(code: str, unmet: Unmet) -> Finding:
+    """Return what to say of a requirement that the description states: a missing library is one, a resolver's word not.
+
+    An error text that names a component, such as a missing `GLIBC_2.32`, is conclusive. A package outside what an
+    installer asks for may well run.
+    """
+    demand, found = unmet.demand, unmet.found
+    certain = demand.on in STATED_COMPONENTS
+    return Finding(
+        code,
+        "error" if certain else "warning",
+        (demand.on,),
+        f"{demand.on} {found} is there, and the description says that {demand.on}{demand.condition} is required."
+        + ("" if certain else " Installers object; it may well run."),
+        (Because(f"{demand.on}{demand.condition} is required", STATED), Because(f"{demand.on} is {found}", STATED)),
+        (f"{demand.on}{demand.condition}",),
     )
 
 
@@ -105,11 +129,19 @@ def _severity(demand: Demand, found: Known) -> tuple[Severity, str]:
             and found.holds(row["found"]) is Holds.ALWAYS
         ):
             return "warning", str(row["why"])
+    if _is_other_patch(demand, found):
+        return "warning", "releases of one torch minor share their binary interface"
     if demand.on.startswith(_NVIDIA):
         return "warning", ""  # what cuDNN and NCCL must be has rules of its own
     if _is_above(demand, found):
         return ("error" if _breaks_above(demand, found) else "warning"), ""
     return "error", ""
+
+
+def _is_other_patch(demand: Demand, found: Known) -> bool:
+    """Return whether a companion names another patch release of the torch minor that is there."""
+    exact = re.fullmatch(r"==(\d+\.\d+)\.\d+", demand.condition) if demand.package in _PATCH_TOLERANT else None
+    return demand.on == "torch" and exact is not None and found.holds(f"=={exact[1]}.*") is Holds.ALWAYS
 
 
 def _is_above(demand: Demand, found: Known) -> bool:
@@ -154,8 +186,7 @@ def _release_for(demand: Demand, found: Known) -> str:
 
 def _exclusive_finding(code: str, first: Demand, second: Demand) -> Finding:
     reasons = tuple(
-        because(demand.row, demand.text) if demand.row else Because(demand.text, "the description")
-        for demand in (first, second)
+        because(demand.row, demand.text) if demand.row else Because(demand.text, STATED) for demand in (first, second)
     )
     named = tuple(demand.package for demand in (first, second) if demand.row)
     return Finding(
@@ -222,7 +253,12 @@ def _numpy(view: View) -> Iterator[Finding]:
     yield from say_all(view, "SP507")
 
 
-@rule("SP508", needs=NEEDS, present=(("triton",),))
+@rule(
+    "SP508",
+    needs=(*NEEDS, *CONFLICT_NEEDS),
+    present=(("triton",),),
+    narrow=narrow_to_conflicts("SP508", *NEEDS),
+)
 def _triton(view: View) -> Iterator[Finding]:
     """The installed triton is not the one of torch.
 
@@ -231,4 +267,4 @@ def _triton(view: View) -> Iterator[Finding]:
 
     Mend it by leaving triton to torch.
     """
-    yield from say_unmet(view, "SP508")
+    yield from say_unmet_and_known(view, "SP508")

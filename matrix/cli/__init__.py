@@ -10,7 +10,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from ...compat.errors import StackproofError, StoppedError
-from .output import finish_standard_error, open_missing_streams
+from .output import escape_what_has_no_character, finish_standard_error, open_missing_streams
 from .parser import make_parser
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         4 interrupted.
     """
     open_missing_streams()
+    escape_what_has_no_character()
     options = make_parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -62,7 +63,9 @@ def _call(options: argparse.Namespace) -> int:
 
 
 def _say(options: argparse.Namespace, text: str) -> None:
-    first, *rest = text.splitlines() or [""]
+    from ..report.wording import clean  # noqa: PLC0415 - only errors need it
+
+    first, *rest = clean(text).splitlines() or [""]
     with contextlib.suppress(OSError):  # standard error, too, may be a pipe without reader or a full disk
         if options.debug:
             traceback.print_exc()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ... import __version__
 
@@ -19,6 +19,10 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **settings})
+
+    def error(self, message: str) -> NoReturn:
+        """End with a usage error, without what words of the command line would do to a terminal."""
+        super().error("".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in message))
 
 
 def make_parser() -> argparse.ArgumentParser:

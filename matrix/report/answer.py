@@ -75,7 +75,8 @@ def _summary(description: Description) -> str:
     leading = [name for name in packages if name in {"torch", "tensorflow", "jax", "jaxlib"}] or packages[:_FEW]
     parts = [*(f"{name} {texts[name]}" for name in leading), *parts]
     others = len(packages) - len(leading)
-    return "; ".join([*parts, *([f"{others} other packages"] if others > 0 else [])]) or "nothing"
+    more = [f"{others} other package{'s' if others > 1 else ''}"] if others > 0 else []
+    return "; ".join([*parts, *more]) or "nothing"
 
 
 def _lines(finding: Finding, width: int, *, colour: bool, verbose: bool) -> Iterator[str]:

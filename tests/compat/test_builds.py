@@ -128,3 +128,7 @@ def test_frameworks_that_share_an_environment_are_told_apart() -> None:
 @pytest.mark.parametrize(("text", "level"), [("12.4", (12, 4)), ("12.4.131", (12, 4)), ("12", (12, 0))])
 def test_a_cuda_version_is_its_major_and_minor(text: str, level: tuple[int, int]) -> None:
     assert level_of(text) == level
+
+
+def test_a_toolkit_of_the_default_build_leaves_no_other_possible() -> None:
+    assert [build.cuda for build in torch_builds(view({"cuda": "10.2"}, {"torch": "1.7.1"}))] == ["10.2"]

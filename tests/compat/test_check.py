@@ -81,3 +81,17 @@ def test_very_many_contradictions_are_judged_in_time() -> None:
     answer = check(replace(single, known=dict.fromkeys(names, readings)))
     assert answer.verdict == "undetermined"
     assert len(answer.findings) == 200
+
+
+@pytest.mark.parametrize("versions", [("2.1.0+cu121", "2.1.0+cu118"), ("2.1.0+cu118", "2.1.0+cu121")])
+def test_beside_many_other_contradictions_each_reading_of_the_one_that_decides_is_judged(
+    versions: tuple[str, ...],
+) -> None:
+    others = {f"package-{index}": "1.0.0" for index in range(10)}
+    single = stack({"driver": "470.182.03"}, {"torch": versions[0], **others})
+    readings = tuple(known for version in versions if (known := parse_known(version)) is not None)
+    differing = tuple(known for version in ("1.0.0", "2.0.0") if (known := parse_known(version)) is not None)
+    known = {**single.known, **dict.fromkeys(others, differing), "torch": readings}
+    answer = check(replace(single, known=known))
+    assert answer.verdict == "undetermined"
+    assert "SP101" in {finding.code for finding in answer.findings}

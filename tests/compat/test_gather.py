@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from stackproof.compat.gather import Gathered
@@ -100,3 +102,12 @@ def test_names_are_compared_as_package_indexes_do() -> None:
 def test_a_component_that_is_none_is_a_mistake_of_the_reader() -> None:
     with pytest.raises(KeyError):
         Gathered().add_component("gpus", "A100", "a")
+
+
+def test_thousands_of_reports_of_one_package_are_settled_in_time() -> None:
+    gathered = Gathered()
+    for number in range(20_000):
+        gathered.add_package("torch", f"2.{number}.0", "paste.txt")
+    started = time.process_time()
+    assert len(gathered.describe().known["torch"]) == 20_000
+    assert time.process_time() - started < 2

@@ -90,3 +90,23 @@ def test_what_kind_of_gpu_it_is_is_known(name: str, kind: str) -> None:
 @given(st.text(max_size=250))
 def test_any_name_is_looked_up(name: str) -> None:
     assert capability_of(name) is None or "." in str(capability_of(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [("GTX 960M", "5.0"), ("NVIDIA GeForce GTX 970M", "5.2"), ("GeForce 940M 2GB", "5.0"), ("GeForce 820M", "2.1")],
+)
+def test_the_m_of_a_mobile_gpu_is_no_unit(name: str, capability: str) -> None:
+    assert capability_of(name) == capability
+
+
+def test_a_name_that_was_cut_off_is_told_where_all_that_it_may_be_are_alike() -> None:
+    assert capability_of("NVIDIA RTX PRO 6000 Blac...") == "12.0"
+    assert capability_of("GeForce GTX 108...") == "6.1"
+    assert capability_of("NVIDIA GeForce ...") is None
+    assert "nvidia-smi -L" in near_names("NVIDIA GeForce ...")
+
+
+def test_names_with_their_memory_or_without_their_line_are_known() -> None:
+    assert capability_of("GeForce 940MX 982MiB") == capability_of("GeForce 940MX")
+    assert capability_of("GeForce 1080 Ti 11Gb") == "6.1"

@@ -50,6 +50,26 @@ def test_a_python_that_does_not_run_leaves_what_is_written(tmp_path: Path) -> No
     assert "does not run" in place.unsure[0]
 
 
+def test_a_program_that_is_no_python_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\nexit 2\n")
+    program.chmod(0o755)
+    with pytest.raises(InputError, match="does not run: exit code 2; name a venv's folder or a Python"):
+        find_place(program, {})
+
+
+@pytest.mark.parametrize("answer", ["[1, 2, 3, 4]", "{}", "null", '["3.11"]', "[[], {}, 0, 0]"])
+def test_a_python_that_answers_something_else_leaves_what_is_written(tmp_path: Path, answer: str) -> None:
+    make_venv(tmp_path, "3.9")
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    python.chmod(0o755)
+    place = find_place(tmp_path, {})
+    assert place.version == "3.9.7"
+    assert "does not run" in place.unsure[0]
+
+
 def test_the_user_s_and_the_system_s_packages_count_where_the_venv_includes_them(tmp_path: Path) -> None:
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     site = make_venv(tmp_path / "env", minor, "include-system-site-packages = true\n")

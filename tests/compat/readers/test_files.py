@@ -79,3 +79,10 @@ def test_a_hundred_files_deep_ends(tmp_path: Path) -> None:
     found = read_inputs(read_files([str(tmp_path / "r0.txt")]))
     assert "p5" in found.packages
     assert any("include each other" in text for text in found.not_understood)
+
+
+def test_standard_input_is_called_so_in_its_faults_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stackproof.compat.readers.files.LARGEST", 10)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"torch==2.1.0")))
+    with pytest.raises(InputError, match="standard input: is larger than"):
+        read_files(["-"])

@@ -44,6 +44,15 @@ HOSTILE = {
     "tables": b"Package Version\n" * 50_000,
     "environment file with empty versions": b"dependencies:\n  - a==\n  - b=\n  - c>=\n  - =\n  - d==|\n",
     "environment files": b"name: x\n" * 20_000,
+    "bare headings": b"### Python version\n" * 100_000,
+    "prompts": b"user@host:~$ ls -l\n" * 100_000,
+    "steps of a build": b"Step 1/2 : RUN pip install torch==1.2\n" * 100_000,
+    "reports in Python's spelling": b"{'a': 'b'}\n" * 100_000,
+    "pairs in one line": b"{" + b"'a': 'b', " * 100_000 + b"}",
+    "nested pairs": b"'PyTorch compiling details': '" + b"\\\\n - x" * 10_000 + b"'",
+    "heads of tables": b"| GPU  Name  x |\n\n" * 50_000,
+    "sections": b"* CUDA:\n\t- GPU:\n" * 50_000,
+    "modules": b" 1) cuda/11.8.0" * 5_000 + b"\n" + b"module load " * 100_000,
 }
 
 

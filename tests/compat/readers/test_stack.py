@@ -131,3 +131,12 @@ def test_a_cut_document_is_read_as_far_as_it_goes_and_says_so() -> None:
     assert texts(found, "glibc") == ["2.31"]
     assert texts(found, "torch") == ["2.1.0"]
     assert "stack.json: the JSON document is cut or broken at line" in found.not_understood[0]
+
+
+def test_a_key_that_stands_twice_is_said() -> None:
+    text = b'{"driver": "470.182.03", "driver": "550.54.15", "packages": {"torch": "2.1.0"}}'
+    found = read_inputs([("stack.json", text)]).describe()
+    assert texts(found, "driver") == ["550.54.15"]
+    assert found.not_understood == (
+        "stack.json:1: driver stands in one JSON object more than once; the last one is used",
+    )

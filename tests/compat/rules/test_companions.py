@@ -10,7 +10,7 @@ from judging import missing_fixes, say, the, verdict
     ("companion", "version", "torch"),
     [
         ("torchvision", "0.20.1", "2.4.0"),
-        ("torchvision", "0.19.0", "2.4.1"),
+        ("torchvision", "0.11.1+cu111", "1.11.0"),
         ("torchaudio", "2.5.1", "2.6.0"),
         ("xformers", "0.0.23.post1", "2.2.0"),
         ("torchtext", "0.16.0", "2.2.0"),
@@ -34,6 +34,25 @@ def test_a_companion_built_for_another_torch_is_an_error(companion: str, version
 )
 def test_the_companion_of_the_set_is_fine(companion: str, version: str, torch: str) -> None:
     assert verdict({}, {companion: version, "torch": torch}) == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("companion", "version", "torch"),
+    [
+        ("torchvision", "0.19.0", "2.4.1"),
+        ("torchvision", "0.15.2+cu118", "2.0.0+cu118"),
+        ("torchaudio", "2.0.2+cu118", "2.0.0+cu118"),
+        ("torchaudio", "2.5.1", "2.5.0"),
+    ],
+)
+def test_another_patch_of_the_torch_minor_is_a_warning(companion: str, version: str, torch: str) -> None:
+    finding = the("SP502", {}, {companion: version, "torch": torch})
+    assert (finding.severity, finding.components) == ("warning", (companion, "torch"))
+    assert verdict({}, {companion: version, "torch": torch}) == "compatible"
+
+
+def test_xformers_is_of_one_torch_exactly() -> None:
+    assert the("SP502", {}, {"xformers": "0.0.23.post1", "torch": "2.1.0"}).severity == "error"
 
 
 def test_what_a_binary_says_it_was_built_against_counts() -> None:

@@ -139,3 +139,19 @@ def test_every_row_of_the_table_speaks() -> None:
         if row["id"] not in UNHEARD and (built is None or not say(row["code"], *built, origins=origins)):
             silent.append(row["id"])
     assert silent == []
+
+
+@pytest.mark.parametrize(("system", "wrong"), [("CentOS 7.5", 1), ("Ubuntu 18.04", 0)])
+def test_a_c_library_that_follows_from_the_system_counts(system: str, wrong: int) -> None:
+    assert len(say("SP703", {"os": system}, {"tensorflow": "1.14.0"})) == wrong
+
+
+def test_a_gpu_that_no_release_serves_needs_no_version() -> None:
+    assert verdict({"gpu": "GeForce 820M"}, {"torch": "*"}) == "incompatible"
+
+
+@pytest.mark.parametrize(
+    ("triton", "torch", "wrong"), [("3.5.0", "2.8.0", 1), ("2.3.1", "2.4.0.dev20240522", 1), ("3.5.0", "2.9.0", 0)]
+)
+def test_inductor_finds_its_key_in_triton(triton: str, torch: str, wrong: int) -> None:
+    assert len(say("SP508", {}, {"triton": triton, "torch": torch})) == wrong

@@ -88,6 +88,16 @@ def test_releases_and_vendor_builds_are_not_called_unknown(torch: str) -> None:
 
 def test_what_is_newer_than_the_facts_leaves_the_question_open() -> None:
     assert the("SP004", packages={"torch": "99.0.0"}).undetermined
+
+
+@pytest.mark.parametrize("torch", ["99", "99.0", "99.*", ">=99", "2.99.*"])
+def test_a_range_in_which_no_release_lies_is_open(torch: str) -> None:
+    assert the("SP004", packages={"torch": torch}).undetermined
+
+
+@pytest.mark.parametrize("torch", ["2", "2.1", ">=2", "*", "*+cu121", "!=2.1.0"])
+def test_a_range_in_which_a_release_lies_is_known(torch: str) -> None:
+    assert not say("SP004", packages={"torch": torch})
     assert verdict({}, {"torch": "99.0.0"}) == "undetermined"
 
 

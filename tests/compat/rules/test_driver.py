@@ -195,3 +195,9 @@ def test_on_windows_an_untagged_torch_may_be_any_build() -> None:
     assert (finding.severity, finding.undetermined) == ("warning", True)
     (finding,) = say("SP101", {"driver": "472.12", "os": "Ubuntu 22.04"}, {"torch": "2.1.0"})
     assert finding.severity == "error"
+
+
+def test_a_toolkit_from_conda_is_the_one_that_its_frameworks_load() -> None:
+    around = {"os": "Windows 10", "driver": "388.73", "cuda": "10.0.130"}
+    assert the("SP103", around, {"tensorflow-gpu": "*"}, origins=frozenset({"conda"})).severity == "error"
+    assert the("SP103", around, {"tensorflow-gpu": "*"}).severity == "warning"

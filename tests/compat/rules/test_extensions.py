@@ -66,3 +66,9 @@ def test_flash_attention_2_needs_ampere(gpu: str) -> None:
 @pytest.mark.parametrize(("gpu", "release"), [("NVIDIA A100-SXM4-40GB", "2.5.8"), ("Tesla T4", "1.0.9"), ("T4", "*")])
 def test_ampere_or_flash_attention_1_is_fine(gpu: str, release: str) -> None:
     assert not say("SP206", {"gpu": gpu}, {"flash-attn": release})
+
+
+@pytest.mark.parametrize(("version", "severity"), [("2.5.8", "warning"), ("*", "error")])
+def test_an_installed_flash_attn_may_be_a_wheel(version: str, severity: str) -> None:
+    finding = the("SP506", {"cuda": "11.8"}, {"torch": "2.3.0+cu121", "flash-attn": version})
+    assert finding.severity == severity

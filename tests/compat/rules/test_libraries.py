@@ -59,3 +59,47 @@ def test_any_minor_of_the_major_serves(release: str, around: dict[str, str]) -> 
 def test_wheels_of_cuda_are_found_before_the_toolkit() -> None:
     wheels = {"nvidia-cuda-runtime-cu12": "12.4.127", "nvidia-cudnn-cu12": "9.1.0.70"}
     assert not say("SP308", {"cuda": "11.8", "cudnn": "8.9"}, {"onnxruntime-gpu": "1.20.0", **wheels})
+
+
+@pytest.mark.parametrize(
+    ("release", "around", "component"),
+    [
+        ("2.1.0", {"cuda": "10.2.89"}, "cuda"),
+        ("2.3.0", {"cuda": "11.2"}, "cuda"),
+        ("2.10.1", {"cuda": "12.1"}, "cuda"),
+        ("2.13.0", {"cuda": "11.8.0", "cudnn": "8.9.3.28+cuda12.1"}, "cudnn"),
+    ],
+)
+def test_tensorflow_does_not_find_the_libraries_of_another_cuda(
+    release: str, around: dict[str, str], component: str
+) -> None:
+    finding = the("SP311", around, {"tensorflow": release})
+    assert (finding.severity, finding.components) == ("error", ("tensorflow", component))
+    assert missing_fixes(finding) == []
+
+
+@pytest.mark.parametrize(
+    ("around", "packages"),
+    [
+        ({"cuda": "10.1.243"}, {"tensorflow": "2.3.0"}),
+        ({"cuda": "11.3", "cudnn": "8.2"}, {"tensorflow": "2.4.1"}),  # of CUDA 11 every minor has one name
+        ({"cuda": "11.0"}, {"tensorflow": "2.10.1"}),
+        ({"cuda": "12.4"}, {"tensorflow": "2.14.0"}),  # may find wheels beside itself
+        ({"cuda": "12.4"}, {"tensorflow": "2.13.0", "nvidia-cuda-runtime-cu11": "11.8.89"}),
+        ({"cuda": "10.0.130"}, {"tensorflow": "*"}),
+        ({"cuda": "11.8", "cudnn": "8.6.0+cuda11.8"}, {"tensorflow": "2.13.0"}),
+    ],
+)
+def test_tensorflow_finds_the_libraries_of_its_cuda_name(around: dict[str, str], packages: dict[str, str]) -> None:
+    assert not say("SP311", around, packages)
+
+
+def test_conda_s_tensorflow_brings_a_toolkit_of_its_own() -> None:
+    assert not say("SP311", {"cuda": "12.1"}, {"tensorflow": "2.10.1"}, origins=frozenset({"conda"}))
+
+
+@pytest.mark.parametrize(
+    ("release", "cuda", "wrong"), [("1.5.1", "10.1", 1), ("1.5.1", "10.2", 0), ("1.10.0", "11.3", 0)]
+)
+def test_before_cuda_11_onnxruntime_needs_the_same_minor(release: str, cuda: str, wrong: int) -> None:
+    assert len(say("SP308", {"cuda": cuda}, {"onnxruntime-gpu": release})) == wrong

@@ -104,3 +104,23 @@ def test_the_package_index_s_torch_for_arm_has_no_gpu_code_before_2_11() -> None
     assert not say("SP605", arm, {"torch": "2.6.0+cu126"})
     assert not say("SP605", {"machine": "aarch64"}, {"torch": "2.6.0"})
     assert not say("SP605", {**arm, "machine": "x86_64"}, {"torch": "2.6.0"})
+
+
+def test_frameworks_have_no_wheel_for_musl() -> None:
+    finding = the("SP602", {"os": "Alpine Linux 3.21"}, {"tensorflow": "2.18.0", "requests": "2.32.0"})
+    assert (finding.severity, finding.components) == ("error", ("tensorflow", "os", "glibc"))
+
+
+@pytest.mark.parametrize("system", ["win10", "Win 11", "Windows 11 24H2"])
+def test_windows_is_known_by_its_short_names(system: str) -> None:
+    finding = the("SP603", {"os": system, "cuda": "12.3"}, {"tensorflow": "2.16.1"})
+    assert finding.components == ("tensorflow", "os")
+
+
+@pytest.mark.parametrize("system", ["Windows 11 WSL2 Ubuntu 22.04", "Darwin 23.1", "Ubuntu 22.04"])
+def test_what_is_no_native_windows_is_not_taken_for_it(system: str) -> None:
+    assert not [
+        found
+        for found in say("SP603", {"os": system, "cuda": "12.3"}, {"tensorflow": "2.16.1"})
+        if "Windows" in found.message
+    ]

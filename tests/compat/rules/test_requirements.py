@@ -137,3 +137,11 @@ def test_triton_is_torch_s_own() -> None:
     assert "triton==2.2.0" in finding.fix
     assert not say("SP508", {}, {"torch": "2.2.2", "triton": "2.2.0"})
     assert not say("SP508", {}, {"torch": "2.14.0", "triton": "3.8.1"})
+
+
+def test_what_a_resolver_says_is_a_warning_and_what_the_loader_says_an_error() -> None:
+    (said,) = say("SP501", {}, {"gast": "0.2.2"}, required=("gast==0.3.3",))
+    assert (said.severity, said.components, said.fix) == ("warning", ("gast",), ("gast==0.3.3",))
+    (missing,) = say("SP501", {"glibc": "2.31"}, {"flash-attn": "2.7.4.post1"}, required=("glibc>=2.32",))
+    assert (missing.severity, missing.components) == ("error", ("glibc",))
+    assert not say("SP501", {"glibc": "2.35"}, {"flash-attn": "2.7.4.post1"}, required=("glibc>=2.32",))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,6 +143,58 @@ def test_escapes_in_an_input_do_not_reach_the_terminal(run: Any, tmp_path: Path)
     _, out, _ = run("check", str(freeze))
     assert "\x1b" not in out
     assert "\x07" not in out
+
+
+def test_a_file_name_does_not_reach_the_terminal_as_an_escape(run: Any) -> None:
+    code, _, err = run("check", "\x1b[31mred\x1b[0m.txt")
+    assert code == 2
+    assert "red.txt: there is no such file" in err
+    assert "\x1b" not in err
+
+
+def test_a_wrong_word_does_not_reach_the_terminal_as_an_escape(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["check", "--\x1b[31mred"])
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["3", "311", "cp311"])
+def test_a_python_without_its_minor_version_is_refused(run: Any, tmp_path: Path, value: str) -> None:
+    freeze = tmp_path / "freeze.txt"
+    freeze.write_text("torch==2.1.0\n")
+    code, _, err = run("check", str(freeze), "--python", value)
+    assert code == 2
+    assert "write it as 3.11" in err
+
+
+def test_of_an_input_that_says_nothing_the_lines_are_named(run: Any, tmp_path: Path) -> None:
+    broken = tmp_path / "stack.toml"
+    broken.write_text('gpu = "A100"\n[packages]\ntorch = "2.1.0\n\x1b[31mand more of it\n')
+    code, _, err = run("check", str(broken))
+    assert code == 2
+    assert "and more of it" in err or "'[packages]'" in err
+    assert "\x1b" not in err
+
+
+def test_a_terminal_without_the_characters_of_an_input_shows_them_as_escapes(tmp_path: Path) -> None:
+    freeze = tmp_path / "freeze.txt"
+    freeze.write_text("torch==2.1.0\nthis line is \N{GREEK SMALL LETTER ALPHA} and beyond\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "stackproof", "check", str(freeze)],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"\\u03b1" in done.stdout
+    assert done.stderr == b""
+
+
+def test_standard_input_that_was_never_there_says_nothing() -> None:
+    shell = ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "stackproof", "check", "-"]
+    done = subprocess.run(shell, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"stackproof: standard input: nothing in it describes a stack")
 
 
 def test_every_rule_is_explained(run: Any) -> None:
