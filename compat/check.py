@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .rules.described import say_contradictions
+from .mends import sift_mends
+from .rules.described import decides, say_contradictions
 from .rules.registry import PACKAGES, SURROUNDINGS, Rule, View, all_rules
 
 if TYPE_CHECKING:
@@ -106,8 +107,13 @@ class Checker:
 
 
 def check(description: Description) -> Answer:
-    """Return what the rules say of one stack."""
-    return Checker().check(description)
+    """Return what the rules say of one stack, with mends that were tried on it."""
+    checker = Checker()
+    answer = checker.check(description)
+    if answer.verdict != "incompatible":
+        return answer
+    findings = sift_mends(answer.findings, description, lambda changed: checker.check(changed).findings)
+    return Answer(answer.verdict, findings)
 
 
 def _ask(rules: Iterable[Rule], description: Description) -> Iterator[Finding]:
@@ -151,7 +157,8 @@ def _about_packages(about: Description) -> tuple[object, ...] | None:
 
 def _variants(description: Description) -> Iterator[Description]:
     """Yield the description once for each way to read what contradicts itself; of very many, for the telling ones."""
-    contradictions = description.contradictions()
+    found = description.contradictions()
+    contradictions = {name: known if decides(name) else known[:1] for name, known in found.items()}
     for choice in _choices(list(contradictions.values())):
         chosen = {name: (known,) for name, known in zip(contradictions, choice, strict=True)}
         yield replace(description, known={**description.known, **chosen})

@@ -17,6 +17,8 @@ from .registry import View, rule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ..known import Known
+
 _NEEDS: Final = (*BUILD_NEEDS, *GPU_NEEDS)
 # From which torch on a CUDA's NVRTC is asked for no more than it knows (pytorch/pytorch#48151, #87595); older CUDAs
 # always were.
@@ -55,8 +57,12 @@ def _judge_list(view: View, capability: Capability, gpu: str, listed: tuple[str,
             (package, "gpu"),
             f"{package} {view.one(package) or ''}".strip() + f" has no code for {gpu}.",
             (Because(f"it lists {' '.join(listed)}", "the framework's own list"),),
-            (*_newer(package, capability), _HIDE),
+            (*_others(package, capability, _release(view.one(package))), _HIDE),
         )
+
+
+def _release(known: Known | None) -> str | None:
+    return str(known.version) if known is not None and known.version is not None else None
 
 
 def _judge_builds(builds: tuple[Build, ...], capability: Capability, gpu: str) -> Iterator[Finding]:
@@ -72,7 +78,7 @@ def _judge_builds(builds: tuple[Build, ...], capability: Capability, gpu: str) -
         (build.package, "gpu"),
         f"{build.text} (CUDA {build.cuda}) has no code for {gpu}" + ("." if certain else ", if it is that build."),
         tuple(because(build.row, f"it lists {' '.join(build_archs(build))}") for _ in (1,) if build.row),
-        (*_same_release(build, capability), *_newer(build.package, capability), _HIDE),
+        (*_same_release(build, capability), *_others(build.package, capability, build.release), _HIDE),
         undetermined=not certain,
     )
 
@@ -83,19 +89,21 @@ def _same_release(build: Build, capability: Capability) -> Iterator[str]:
             yield f"torch=={row['torch']}+{tag_of(row['cuda'])}"
 
 
-@lru_cache(maxsize=256)
-def _newer(package: str, capability: Capability) -> tuple[str, ...]:
-    """Return the oldest and the newest release of a framework with compiled code for a GPU."""
+@lru_cache(maxsize=4096)
+def _others(package: str, capability: Capability, release: str | None) -> tuple[str, ...]:
+    """Return the nearest releases of a framework before and after one whose own build has compiled code for a GPU."""
     table = next((name for name in ("torch", "tensorflow") if package.startswith(name)), None)
     if table is None:
         return ()
-    rows = [
-        row
-        for row in load_table(table).rows
-        if row.get("default", True) and covers(tuple(row.get("archs") or ()), (), capability) == "compiled"
-    ]
-    chosen = dict.fromkeys((rows[0][table], rows[-1][table])) if rows else {}
-    return tuple(f"{table}=={release}, whose own build has it" for release in chosen)
+    rows = [row for row in load_table(table).rows if row.get("default", True)]
+    serving = [row[table] for row in rows if covers(tuple(row.get("archs") or ()), (), capability) == "compiled"]
+    if not serving:
+        return ()
+    here = level_of(release) if release is not None else level_of(serving[-1])
+    before = [text for text in serving if level_of(text) <= here]
+    after = [text for text in serving if level_of(text) > here]
+    chosen = dict.fromkeys((*after[:1], *before[-1:], *after[-1:]))
+    return tuple(f"{table}=={text}, whose own build has it" for text in chosen)
 
 
 @rule("SP202", needs=(*_NEEDS, *DRIVER_NEEDS), present=(GPU_NEEDS,))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from ..described import COMPONENTS
 from ..driver_facts import DRIVER_NEEDS, branch_row, driver_branch
+from ..facts import load_table
 from ..finding import Because, Finding
 from ..gpu_names import capability_of, near_names
 from ..known import Holds
-from ..releases import known_releases, newest_release, releases_of
+from ..releases import known_releases, newest_release, package_rows, releases_of
 from .registry import PACKAGES, View, rule
 
 if TYPE_CHECKING:
@@ -23,7 +26,13 @@ _OPEN: Final = ("torch", "tensorflow", "jax")
 
 def say_contradictions(description: Description) -> Iterator[Finding]:
     """Say which components are described in more than one way."""
-    for name, found in description.contradictions().items():
+    contradictions = description.contradictions()
+    aside = sorted(name for name in contradictions if not decides(name))
+    if aside:
+        yield _said_aside(aside)
+    for name, found in contradictions.items():
+        if name in aside:
+            continue
         claims = description.claims.get(name, ())
         texts = " and ".join(str(known) for known in found)
         yield Finding(
@@ -36,6 +45,31 @@ def say_contradictions(description: Description) -> Iterator[Finding]:
             (f"describe one environment at a time, or run `stackproof doctor` in it: which {name} is loaded?",),
             undetermined=True,
         )
+
+
+def decides(name: str) -> bool:
+    """Return whether any rule may read a component; of other packages it does not matter which version is there."""
+    return name in COMPONENTS or bool(package_rows(name)) or name in _named_in_conflicts()
+
+
+@lru_cache(maxsize=1)
+def _named_in_conflicts() -> frozenset[str]:
+    rows = load_table("conflicts").rows
+    return frozenset(name for row in rows for name in (*row["when"], *(row.get("needs") or ())))
+
+
+def _said_aside(names: list[str]) -> Finding:
+    more = len(names) - _FEW
+    return Finding(
+        _CONTRADICTION,
+        "note",
+        tuple(names[:_FEW]),
+        f"{', '.join(names[:_FEW])}{f' and {more} more' if more > 0 else ''} "
+        f"{'is' if len(names) == 1 else 'are'} described in more than one way; no rule reads it.",
+    )
+
+
+_FEW: Final = 5
 
 
 @rule(_CONTRADICTION, needs=())

@@ -97,13 +97,13 @@ def test_plan_before_and_after(certified: Certified, command: CommandLine, tmp_p
     before = command.run("plan", certified.matrix, "--out", tmp_path / "nothing", "--json")
     assert before.code == 0, before.err
     assert [(cell["lock"], cell["run"]) for cell in before.json["cells"]] == [("to be resolved", "to be made")] * 2
-    assert before.json["totals"] == {"cells": 2, "runs_reused": 0, "estimated_seconds": None}
+    assert before.json["totals"] == {"cells": 2, "pruned": 0, "runs_reused": 0, "estimated_seconds": None}
     assert not (tmp_path / "nothing").exists()
     held = {path: path.stat().st_mtime_ns for path in certified.folder.rglob("*")}
     after = command.run("plan", certified.matrix, "--out", certified.folder, "--json")
     assert [cell["id"] for cell in after.json["cells"]] == [cell["id"] for cell in certified.report["cells"]]
     assert [(cell["lock"], cell["run"]) for cell in after.json["cells"]] == [("reused", "reused")] * 2
-    assert after.json["totals"] == {"cells": 2, "runs_reused": 2, "estimated_seconds": 0.0}
+    assert after.json["totals"] == {"cells": 2, "pruned": 0, "runs_reused": 2, "estimated_seconds": 0.0}
     assert {path: path.stat().st_mtime_ns for path in certified.folder.rglob("*")} == held, "planning changes nothing"
     shown = command.run("plan", certified.matrix, "--out", certified.folder)
     assert "2 cells, 2 of them run already" in shown.out
