@@ -51,6 +51,11 @@ def read_build(tag: str | None) -> BuildTag:
     )
 
 
+def tag_of(cuda: str) -> str:
+    """Return the build tag of a CUDA version: `cu121`."""
+    return "cu" + "".join(cuda.split(".")[:2])
+
+
 def _cuda(text: str) -> str | None:
     match = _CUDA.search(text)
     if match is None:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
+from ..compat.build_tags import tag_of
 from ..compat.builds import torch_rows
 from ..compat.check import Checker
 from ..compat.doctor.asking import Deadline
 from ..compat.doctor.driver import AskedDriver
 from ..compat.gather import Gathered
-from ..compat.rules.driver import tag_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

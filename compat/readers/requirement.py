@@ -28,6 +28,7 @@ _MARKER: Final = Lazy(
 _COMMENT: Final = Lazy(r"(?:^|\s)#\s?(.*)", re.DOTALL)
 _HASHES: Final = Lazy(r"\s--(?:hash|config-settings?|global-option)(?:=|\s)\S+")
 _WHEEL: Final = Lazy(r"([A-Za-z0-9][\w.]*)-(\d[\w.!+]*)(?:-\d\w*)?-[\w.]+-[\w.]+-[\w.]+\.whl")
+_UNSET: Final = Lazy(r"[=<>~!]=?=?\s*\$\{?\w{1,60}\}?")
 _SDIST: Final = Lazy(r"([A-Za-z0-9][\w.\-]*?)-(\d[\w.!+]*)\.(?:tar\.gz|zip)$")
 _EGG: Final = Lazy(r"[#&]egg=([A-Za-z0-9][\w.\-]*)(?:\[([^\]]*)\])?")
 _SOURCE: Final = Lazy(r"@\s*(?:[\w+.-]+://|file:|git\+|[.~]?/|[A-Za-z]:\\|[\w.-]+\.whl)")
@@ -79,7 +80,8 @@ def parse_requirement(text: str) -> Requirement | None:
             return None
         return _parse_url(name, extras, rest[1:].strip(), comment)
     bounds, _, marker = rest.partition(";")
-    version, is_range = _parse_bounds(bounds.strip())
+    open_version = _UNSET.fullmatch(bounds.strip()) is not None  # a variable of which no value is known
+    version, is_range = ("*", False) if open_version else _parse_bounds(bounds.strip())
     if version is None or (marker and _MARKER.search(marker) is None):
         return None
     return Requirement(name, version, is_range, extras, marker.strip(), comment)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from ..build_tags import tag_of
 from ..builds import BUILD_NEEDS, Build, all_builds, level_of, torch_rows
 from ..driver_facts import DRIVER_NEEDS, branch_row, driver_branch, driver_level
 from ..facts import Row, load_table
 from ..finding import Because, Finding, because
 from ..gpu_code import GPU_NEEDS, Capability, architecture_row, build_archs, build_code, capabilities, covers
 from .cudnn import CUDNN_WHEELS
-from .driver import tag_of
 from .registry import View, rule
 
 if TYPE_CHECKING:

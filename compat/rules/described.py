@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from ..build_tags import read_build, tag_of
+from ..builds import torch_rows
 from ..described import COMPONENTS
 from ..driver_facts import DRIVER_NEEDS, branch_row, driver_branch
 from ..facts import load_table
@@ -150,6 +152,7 @@ def _unknown_release(view: View) -> Iterator[Finding]:
 
     Mend it by checking the version, or bring stackproof up to date.
     """
+    yield from _unknown_build(view)
     for name in sorted(filter(known_releases, view.packages)):
         known, there = view.one(name), known_releases(name)
         if known is None or known.is_open or known.vendor or len(there) < _SOLID or _is_among(known, there):
@@ -168,6 +171,27 @@ def _unknown_release(view: View) -> Iterator[Finding]:
             (f"check the version of {name}",),
             undetermined=newer and name in _COMPLETE,
         )
+
+
+def _unknown_build(view: View) -> Iterator[Finding]:
+    """Say where a torch release has no build for the CUDA that a tag names."""
+    torch = view.one("torch") if "torch" in view.packages else None
+    tag = read_build(torch.build if torch is not None else None)
+    rows = (
+        torch_rows(str(torch.version)) if torch is not None and torch.version is not None and not torch.vendor else []
+    )
+    if torch is None or not rows or tag.cuda is None or tag.cuda in {row["cuda"] for row in rows}:
+        return
+    offered = [f"torch=={row['torch']}+{tag_of(row['cuda'])}" for row in rows]
+    yield Finding(
+        "SP004",
+        "note",
+        ("torch",),
+        f"torch {torch.version} is not known to have a build for CUDA {tag.cuda}: what it needs is not known.",
+        tuple(Because(f"torch is {claim.text}", claim.where) for claim in view.claims("torch")[:_SHOWN]),
+        tuple(offered),
+        undetermined=True,
+    )
 
 
 def _is_among(known: Known, there: Collection[str]) -> bool:

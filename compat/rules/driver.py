@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from ..build_tags import tag_of
 from ..builds import BUILD_NEEDS, FRAMEWORKS, Build, all_builds, level_of, torch_rows
 from ..driver_facts import (
     DRIVER_NEEDS,
@@ -100,11 +101,6 @@ def _other_builds(build: Build, level: Level) -> list[Row]:
         return []
     rows = [row for row in torch_rows(build.release) if runtime_loads(level_of(row["cuda"]), level)]
     return sorted(rows, key=lambda row: level_of(row["cuda"]), reverse=True)
-
-
-def tag_of(cuda: str) -> str:
-    """Return the build tag of a CUDA version: `cu121`."""
-    return "cu" + "".join(cuda.split(".")[:2])
 
 
 def _driver_claims(view: View) -> list[Because]:

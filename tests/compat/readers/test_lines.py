@@ -8,6 +8,7 @@ from stackproof.compat.readers import read_inputs
 
 LINES: dict[str, dict[str, list[str]]] = {
     "Python 3.8": {"python": ["3.8"]},
+    "RUN pip install torch==${TORCH_VERSION} numpy==1.26.4": {"torch": ["*"], "numpy": ["1.26.4"]},
     "python 3.13.0": {"python": ["3.13.0"]},
     "nvcc release 11.8": {"cuda": ["11.8"]},
     "nvcc release 12.1.1": {"cuda": ["12.1.1"]},

@@ -113,3 +113,10 @@ def test_driver_versions_are_known_by_their_branch(driver: str) -> None:
 
 def test_an_empty_description_has_no_finding() -> None:
     assert check(stack()).findings == ()
+
+
+def test_a_build_that_a_release_never_had_leaves_it_open() -> None:
+    (finding,) = say("SP004", {}, {"torch": "2.1.0+cu999"})
+    assert finding.undetermined
+    assert finding.fix == ("torch==2.1.0+cu121", "torch==2.1.0+cu118")
+    assert not say("SP004", {}, {"torch": "2.1.0+cu118"})
