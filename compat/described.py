@@ -119,6 +119,8 @@ class Description:
     @property
     def contradicts_itself(self) -> bool:
         """Return whether different things are said of any component."""
+        if sum(map(len, self.known.values())) == len(self.known):
+            return False
         return any(len(found) > 1 and name not in PLURAL for name, found in self.known.items())
 
     def contradictions(self) -> dict[str, tuple[Known, ...]]:
