@@ -193,7 +193,7 @@ def _is_other_build(name: str, release: str, known: Known) -> bool:
 
 def _extra_lines(row: Row, extra: str) -> list[str]:
     extras: dict[str, list[str]] = row.get("extras") or {}
-    return next((lines for name, lines in extras.items() if normalise(name) == extra), [])
+    return next((lines for name, lines in extras.items() if normalise(name) == normalise(extra)), [])
 
 
 @lru_cache(maxsize=65536)

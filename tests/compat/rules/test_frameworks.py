@@ -103,3 +103,12 @@ def test_two_frameworks_share_one_cudnn() -> None:
 )
 def test_a_new_enough_cudnn_no_gpu_or_no_cudnn_is_fine(around: dict[str, str], packages: dict[str, str]) -> None:
     assert not say("SP404", around, packages)
+
+
+def test_an_extra_counts_however_it_is_spelt() -> None:
+    # jax 0.4.13's cuda11_pip extra asks for cuBLAS 11.11 and newer, torch 2.0.0 pins 11.10.3.66.
+    for extra in ("cuda11_pip", "cuda11-pip"):
+        found = say("SP403", {}, {"torch": "2.0.0", "jax": "0.4.13"}, extras={"jax": frozenset({extra})})
+        assert found
+        assert {"torch", "jax"} <= set(found[0].components)
+    assert not say("SP403", {}, {"torch": "2.0.0", "jax": "0.4.13"})
