@@ -77,17 +77,21 @@ def _decode_cut(text: str) -> tuple[Any, int]:
         return None, 0
     open_at: list[str] = []
     cut: tuple[int, str] | None = None
+    end = 0
     for match in _TOKEN.finditer(text, 0, bound):
         mark = match[0]
         if mark in _CLOSERS:
             open_at.append(_CLOSERS[mark])
             if len(open_at) > _DEEPEST:
                 return None, 0
+        elif mark[0] == '"' and open_at and text[end : match.start()].strip() == ":":
+            cut = (match.end(), "".join(reversed(open_at)))  # a value that is whole
         elif mark == "," and open_at:
             cut = (match.start(), "".join(reversed(open_at)))
         elif mark in "}]" and open_at:
             open_at.pop()
             cut = (match.end(), "".join(reversed(open_at)))
+        end = match.end()
     if cut is None:
         return None, 0
     document, _ = _decode(text[: cut[0]] + cut[1], [])

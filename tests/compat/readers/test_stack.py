@@ -140,3 +140,13 @@ def test_a_key_that_stands_twice_is_said() -> None:
     assert found.not_understood == (
         "stack.json:1: driver stands in one JSON object more than once; the last one is used",
     )
+
+
+def test_a_value_that_is_whole_counts_where_the_document_is_cut() -> None:
+    text = b'{"driver": "550.54.15", "packages": {"torch": "2.1.0", "numpy": "1.2'
+    gathered = read_inputs([("stack.json", text)])
+    described = gathered.describe()
+    assert {name: str(known[0]) for name, known in described.known.items()} == {"driver": "550.54.15", "torch": "2.1.0"}
+    assert any("cut" in line for line in described.not_understood)
+    whole = read_inputs([("stack.json", text[: text.index(b', "numpy"')])]).describe()
+    assert str(whole.known["torch"][0]) == "2.1.0"
