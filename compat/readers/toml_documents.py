@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TABLE: Final = Lazy(r"\[{1,2}[\w.\-\"' ]+\]{1,2}\s*(?:#.*)?")
 _PACKAGE: Final = Lazy(r"\[\[(?:package|packages)\]\]\s*(?:#.*)?")
+_MOST_LINES: Final = 2000
 _KEY: Final = Lazy(r"[A-Za-z_][\w\-]*\s*=\s*[\"'\[{\d]")
 
 
@@ -67,7 +68,7 @@ def _read_cut(reading: Reading, lines: list[str], index: int, end: int) -> int:
     """Read the packages of a lock that is cut or broken, one table at a time; return the index after what was read."""
     starts = [at for at in range(index, end) if _PACKAGE.fullmatch(lines[at])]
     if not starts:
-        return index
+        return end if _read_broken_stack(reading, lines[index : min(end, index + _MOST_LINES)]) else index
     bad: list[int] = []
     for start, after in zip(starts, [*starts[1:], end], strict=True):
         tables = _load(_own_part(lines, start, after))
@@ -78,6 +79,30 @@ def _read_cut(reading: Reading, lines: list[str], index: int, end: int) -> int:
     at = bad[-1] if bad else index
     reading.skip(f"{reading.name}: the TOML document is cut or broken in the table at line {at + 1}")
     return end
+
+
+def _read_broken_stack(reading: Reading, lines: list[str]) -> bool:
+    """Read a stack.toml of which some lines are none, line by line; return whether it is a stack's."""
+    tables: dict[str, Any] = {}
+    section, bad = tables, []
+    for line in lines:
+        head = _load(line) if line.strip().startswith("[") else None
+        if head is not None and len(head) == 1:
+            found = tables.setdefault(next(iter(head)), {})
+            section = found if isinstance(found, dict) else {}
+            continue
+        pair = _load(line)
+        if pair is None or any(key in section for key in pair):
+            bad.append(line)
+        else:
+            section.update(pair)
+    if not is_stack(tables):
+        return False
+    read_stack(reading, tables)
+    reading.skip(f"{reading.name}: the TOML document is broken; these lines of it are not used")
+    for line in bad:
+        reading.skip(f"{reading.name}: {line.strip()}")
+    return True
 
 
 def _own_part(lines: list[str], start: int, after: int) -> str:

@@ -150,3 +150,14 @@ def test_a_value_that_is_whole_counts_where_the_document_is_cut() -> None:
     assert any("cut" in line for line in described.not_understood)
     whole = read_inputs([("stack.json", text[: text.index(b', "numpy"')])]).describe()
     assert str(whole.known["torch"][0]) == "2.1.0"
+
+
+@pytest.mark.parametrize("broken", ["python = = 3", 'gpu = "A100" "B200"', "packages = 3"])
+def test_of_a_broken_toml_the_lines_that_are_whole_count_and_the_others_are_listed(broken: str) -> None:
+    text = f'driver = "550.54.15"\n{broken}\n[packages]\ntorch = "2.1.0"\n'
+    described = read_inputs([("stack.toml", text.encode())]).describe()
+    assert str(described.known["driver"][0]) == "550.54.15"
+    assert described.not_understood
+    if "packages" not in broken:
+        assert str(described.known["torch"][0]) == "2.1.0"
+        assert any(broken in line for line in described.not_understood)
