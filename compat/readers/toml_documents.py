@@ -12,11 +12,14 @@ from .reading import MOST_TRIES
 from .stack import is_stack, read_stack
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .reading import Reading
 
 _TABLE: Final = Lazy(r"\[{1,2}[\w.\-\"' ]+\]{1,2}\s*(?:#.*)?")
 _PACKAGE: Final = Lazy(r"\[\[(?:package|packages)\]\]\s*(?:#.*)?")
-_MOST_LINES: Final = 2000
+_MOST_LINES: Final = 1000
+_NAME: Final = Lazy(r"\s{0,8}\[?([a-z_]{1,40})\]?\s{0,8}(?:=|$)")
 _KEY: Final = Lazy(r"[A-Za-z_][\w\-]*\s*=\s*[\"'\[{\d]")
 
 
@@ -83,6 +86,8 @@ def _read_cut(reading: Reading, lines: list[str], index: int, end: int) -> int:
 
 def _read_broken_stack(reading: Reading, lines: list[str]) -> bool:
     """Read a stack.toml of which some lines are none, line by line; return whether it is a stack's."""
+    if not is_stack(dict.fromkeys(_top_names(lines))):
+        return False
     tables: dict[str, Any] = {}
     section, bad = tables, []
     for line in lines:
@@ -103,6 +108,17 @@ def _read_broken_stack(reading: Reading, lines: list[str]) -> bool:
     for line in bad:
         reading.skip(f"{reading.name}: {line.strip()}")
     return True
+
+
+def _top_names(lines: list[str]) -> Iterator[str]:
+    """Yield the names of a document's own keys and of its tables, without those inside tables."""
+    inside = False
+    for line in lines:
+        head = line.lstrip().startswith("[")
+        match = _NAME.match(line)
+        inside = inside or head
+        if match is not None and (head or not inside):
+            yield match[1]
 
 
 def _own_part(lines: list[str], start: int, after: int) -> str:

@@ -16,7 +16,9 @@ from stackproof.compat.readers import read_inputs
 
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
 TEXTS = [path.read_bytes() for path in SAMPLES]
-LONGEST = 2.0  # seconds of processor time
+# Seconds of processor time. The aim is 2 on a quiet machine; what hangs or is quadratic takes far longer than this,
+# which leaves room for a busy one.
+LONGEST = 6.0
 
 HOSTILE = {
     "binary": os.urandom(2_000_000),
@@ -69,7 +71,7 @@ def test_hostile_input_ends_soon(kind: str) -> None:
 
 def test_a_hundred_thousand_lines_are_read_in_time() -> None:
     data = "".join(f"package-{number}=={number % 7}.{number % 13}.{number % 9}\n" for number in range(100_000)).encode()
-    assert measure(data) < 2 * LONGEST  # a third of it on a quiet machine
+    assert measure(data) < LONGEST
     assert len(read_inputs([("freeze.txt", data)]).packages) == 100_000
 
 
