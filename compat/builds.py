@@ -16,7 +16,7 @@ from .known import Holds, Known, parse_known
 from .names import is_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from .rules.registry import View
 
@@ -249,11 +249,3 @@ def _same_major(row: Row, toolkit: Known) -> bool:
 
 def _release(known: Known) -> str | None:
     return str(known.version) if known.version is not None else None
-
-
-def worst(answers: Iterable[bool]) -> Holds:
-    """Return whether something holds of all possible builds, of none or of some."""
-    seen = set(answers)
-    if seen == {True}:
-        return Holds.ALWAYS
-    return Holds.NEVER if seen == {False} else Holds.SOMETIMES

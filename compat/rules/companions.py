@@ -137,7 +137,7 @@ def _not_known(view: View, name: str) -> Iterator[Finding]:
         (name, partner),
         f"The version of {name} is not known, and each of its builds fits one release of {partner}"
         + (f": for {partner} {other[0]} that is {name} {fits}." if fits else "."),
-        tuple(Because(f"{name} is {claim.text}", claim.where) for claim in view.claims(name)),
+        view.reasons(name),
         (f"give the version and build of {name}, as pip freeze prints them",),
         undetermined=True,
     )

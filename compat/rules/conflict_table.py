@@ -13,6 +13,7 @@ from ..gpu_names import capability_of
 from ..known import Holds, Known, parse_known
 from ..names import is_windows
 from ..releases import whole_releases
+from .cudnn import CUDNN_WHEELS
 from .platform import system_glibc
 from .registry import PACKAGES, SURROUNDINGS, View
 
@@ -31,7 +32,6 @@ _COMPONENTS: Final = (
     "gpu",
     "compute_capability",
 )
-_CUDNN_WHEELS: Final = tuple(f"nvidia-cudnn-cu{major}" for major in (11, 12, 13))
 CONFLICT_NEEDS: Final = (PACKAGES, *BUILD_NEEDS, *_COMPONENTS)
 
 
@@ -61,7 +61,7 @@ def narrow_to_conflicts(code: str, *always: str) -> Callable[[frozenset[str]], t
             found |= {SURROUNDINGS} if row.get("origin") else set()
         found |= {"gpu"} if "compute_capability" in found else set()
         found |= {"os"} if "glibc" in found else set()
-        found |= {*BUILD_NEEDS, *_CUDNN_WHEELS} if "cudnn" in found else set()
+        found |= {*BUILD_NEEDS, *CUDNN_WHEELS} if "cudnn" in found else set()
         return tuple(sorted(found))
 
     return narrow

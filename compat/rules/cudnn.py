@@ -19,7 +19,7 @@ from ..builds import (
     torch_builds,
 )
 from ..facts import Row, load_table
-from ..finding import Because, Finding, because
+from ..finding import Finding, because
 from ..known import Holds, Known
 from .registry import PACKAGES, View, rule
 
@@ -187,7 +187,7 @@ def _wrong(view: View, wanted: Wanted, source: str, known: Known, *, certain: bo
         tuple(dict.fromkeys(components)),
         f"cuDNN {known} is {found}, and {package} {view.one(package)} needs {wanted.spoken}."
         + ("" if certain else " It runs on the GPU only where the system has one."),
-        (*reasons, *(Because(f"{source} is {claim.text}", claim.where) for claim in view.claims(source))),
+        (*reasons, *view.reasons(source)),
         tuple(fixes),
         undetermined=not certain,
     )

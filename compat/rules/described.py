@@ -112,7 +112,7 @@ def _open_version(view: View) -> Iterator[Finding]:
                 "note",
                 (name, *(("cudnn",) if name == "jaxlib" else ())),
                 f"The version of {name} is not known, and with it {what}.",
-                tuple(Because(f"{name} is {claim.text}", claim.where) for claim in view.claims(name)),
+                view.reasons(name),
                 (f"give its version and build, as pip freeze prints them: {name}=={newest_release(name)}",),
                 undetermined=True,
             )
@@ -137,7 +137,7 @@ def _unknown_gpu(view: View) -> Iterator[Finding]:
                 "warning",
                 ("gpu",),
                 f"The GPU {name.text!r} is not known: {near_names(name.text)}",
-                tuple(Because(f"gpu is {claim.text}", claim.where) for claim in view.claims("gpu")),
+                view.reasons("gpu"),
                 ("give its compute capability: nvidia-smi --query-gpu=compute_cap --format=csv",),
                 undetermined=True,
             )
@@ -167,7 +167,7 @@ def _unknown_release(view: View) -> Iterator[Finding]:
             (name,),
             f"{name} {known} is not among the releases known"
             + (f": the newest of these is {releases[-1]}." if newer else "."),
-            tuple(Because(f"{name} is {claim.text}", claim.where) for claim in view.claims(name)[:_SHOWN]),
+            view.reasons(name)[:_SHOWN],
             (f"check the version of {name}",),
             undetermined=newer and name in _COMPLETE,
         )
@@ -188,7 +188,7 @@ def _unknown_build(view: View) -> Iterator[Finding]:
         "note",
         ("torch",),
         f"torch {torch.version} is not known to have a build for CUDA {tag.cuda}: what it needs is not known.",
-        tuple(Because(f"torch is {claim.text}", claim.where) for claim in view.claims("torch")[:_SHOWN]),
+        view.reasons("torch")[:_SHOWN],
         tuple(offered),
         undetermined=True,
     )
@@ -223,7 +223,7 @@ def _unknown_driver(view: View) -> Iterator[Finding]:
             "warning",
             ("driver",),
             f"{driver} is no driver version of a branch that is known.",
-            tuple(Because(f"driver is {claim.text}", claim.where) for claim in view.claims("driver")),
+            view.reasons("driver"),
             ("give the driver as nvidia-smi prints it, such as 550.54.15",),
             undetermined=True,
         )

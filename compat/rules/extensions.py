@@ -68,7 +68,7 @@ def _wrong_tag(view: View, name: str, built: str, found: str) -> Finding:
         "error",
         (name, "torch"),
         f"{name} {view.one(name)} is built for {built}, and {found} is there.",
-        tuple(Because(f"{name} is {claim.text}", claim.where) for claim in view.claims(name)),
+        view.reasons(name),
         (f"the file of {name} whose tags match torch {view.one('torch')}", f"{name} built from source"),
     )
 
@@ -111,7 +111,7 @@ def _toolkit_for_extensions(view: View) -> Iterator[Finding]:
         + f" extensions for {build.text} (CUDA {build.cuda})"
         + (f", which {', '.join(builders)} do." if builders and (odd or strict) else "."),
         ((because(build.row, f"torch {build.release} has a build for CUDA {build.cuda}"),) if build.row else ())
-        + tuple(Because(f"toolkit is {claim.text}", claim.where) for claim in view.claims("cuda")),
+        + view.reasons("cuda", "toolkit"),
         (f"toolkit {build.cuda}", f"a torch build for CUDA {toolkit}") if odd or strict else (),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ..build_tags import read_build
 from ..builds import BUILD_NEEDS, TENSORFLOW, Build, level_of, onnxruntime_row, tensorflow_builds, torch_builds
 from ..facts import Row, load_table
-from ..finding import Because, Finding, because
+from ..finding import Finding, because
 from ..known import Holds, Known
 from ..releases import known_releases
 from .cudnn import CUDNN_WHEELS
@@ -161,6 +161,6 @@ def _another_cuda(view: View, build: Build, component: str, found: str) -> Findi
         (build.package, component),
         f"{build.text} loads the libraries of CUDA {build.cuda}, and {found} is installed.",
         ((because(build.row, f"TensorFlow {build.release} is built with CUDA {build.cuda}"),) if build.row else ())
-        + tuple(Because(f"{component} is {claim.text}", claim.where) for claim in view.claims(component)),
+        + view.reasons(component),
         (f"CUDA {build.cuda}",),
     )

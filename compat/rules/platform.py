@@ -50,7 +50,7 @@ def _python(view: View) -> Iterator[Finding]:
             f"{name} {known} has no wheel for Python {python}: it has {_spoken(refused[-1])}.",
             (
                 because(refused[-1], f"{name} has wheels for {_spoken(refused[-1])}"),
-                *(Because(f"python is {claim.text}", claim.where) for claim in view.claims("python")),
+                *view.reasons("python"),
             ),
             tuple(_python_fixes(name, known, refused[-1], tag, python)),
         )
@@ -185,7 +185,7 @@ def _on_musl(view: View) -> Iterator[Finding]:
             f"{name} {view.one(name)} has wheels for glibc only, and Alpine has musl.",
             (
                 Because(f"the wheels of {name} are tagged manylinux, none musllinux", "package index (documented)"),
-                *(Because(f"os is {claim.text}", claim.where) for claim in view.claims("os")),
+                *view.reasons("os"),
             ),
             ("a system or container with glibc, such as Debian or Ubuntu",),
         )
@@ -207,7 +207,7 @@ def system_glibc(view: View) -> tuple[Known | None, tuple[Because, ...]]:
     """Return the system's glibc, as described or as the named distribution has it."""
     glibc = view.one("glibc")
     if glibc is not None:
-        return glibc, tuple(Because(f"glibc is {claim.text}", claim.where) for claim in view.claims("glibc"))
+        return glibc, view.reasons("glibc")
     system = str(view.one("os") or "").lower().replace("gnu/linux", "")
     for row in load_table("systems").rows:
         pattern = rf"\b{re.escape(row['system'])}\b[^0-9]*{re.escape(row['release'])}(?![0-9])"

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ..errors import Fault, InputError, did_you_mean
+from ..finding import Because
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -97,6 +98,10 @@ class View:
         """Return where a component was read."""
         self.known(name)
         return self.description.claims.get(name, ())
+
+    def reasons(self, name: str, called: str = "") -> tuple[Because, ...]:
+        """Return where a component was read, as reasons of a finding that may call it otherwise."""
+        return tuple(Because(f"{called or name} is {claim.text}", claim.where) for claim in self.claims(name))
 
     def libraries(self) -> tuple[Library, ...]:
         """Return the shared libraries of a live environment."""
