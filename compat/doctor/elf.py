@@ -33,7 +33,7 @@ class NotElfError(ValueError):
     """A file is no ELF file, or is cut short."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Elf:
     """A shared library or program.
 

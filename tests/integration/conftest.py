@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import CommandLine, Ended, usual_variables
-from required import need
+from small_mounts import small_mounts
 from tiny import JAX, read_report, write_matrix
 
 if TYPE_CHECKING:
@@ -76,14 +73,5 @@ def copied(certified: Certified, tmp_path: Path) -> Certified:
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Return a function that mounts a small file system, given its size such as `2m`."""
-    need("mounts", "" if os.geteuid() == 0 else "a small file system is mounted, which only root may do")
-    with ExitStack() as stack:
-
-        def mount(size: str) -> Path:
-            folder = tmp_path / f"small-{size}"
-            folder.mkdir()
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
-            stack.callback(subprocess.run, ["umount", folder], check=True)
-            return folder
-
+    with small_mounts(tmp_path) as mount:
         yield mount

@@ -105,7 +105,7 @@ class Fleet:
         monkeypatch.setattr(locking, "resolve", self._resolve)
         monkeypatch.setattr(locking, "build_venv", self._build)
 
-    def _resolve(self, stack: Stack, *_: Any) -> Lock:
+    def _resolve(self, stack: Stack, *_: Any, **__: Any) -> Lock:
         if stack.version in self.unresolvable:
             raise UnsolvableError(f"resolving {stack.id}: there is no such version")
         return lock_of(stack)
@@ -132,11 +132,11 @@ class Fleet:
         )  # fmt: skip
 
     def certify(
-        self, matrix: Matrix, *, fresh: bool = False, cells: str = "", resume: bool = False
+        self, matrix: Matrix, *, fresh: bool = False, cells: str = "", resume: bool = False, engine: str = "venv"
     ) -> tuple[dict[str, Any], Counter]:
         """Certify a matrix, and hold the counts of its progress against each other."""
         counter = Counter()
-        settings = Settings(fresh=fresh, jobs=2, reporter=counter, source=self._source)
+        settings = Settings(fresh=fresh, jobs=2, reporter=counter, source=self._source, engine=engine)
         report = certify(Request(matrix, self.folder, cells, resume, settings))
         assert counter.done == counter.total, counter.events
         return report, counter
