@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..compat.errors import Fault, InputError, StoppedError
+from ..compat.errors import Fault, InputError
 from .diagnose import diagnose, disk_error
+from .holding import hold
 from .uv import Finished, run_uv
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator
 
     from ..compat.lock import Lock
     from .interpreter import Interpreter
@@ -29,7 +26,6 @@ _INSTALL: Final = (
     *("pip", "install", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--no-compile-bytecode"),
     *("--requirements", "-"),
 )
-_TICK: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ def build_venv(
         folder.parent.mkdir(parents=True, exist_ok=True)
         if _is_complete(folder, lock.digest):
             return Environment(folder, _python_of(folder), lock.digest, reused=True)
-        with _hold(folder.with_suffix(".lock"), doing, cancel) as held:
+        with hold(folder.with_suffix(".lock"), doing, cancel) as held:
             if _is_complete(folder, lock.digest):
                 return Environment(folder, _python_of(folder), lock.digest, reused=True)
             _build(_Work(lock, interpreter, folder, held, cancel))
@@ -124,7 +120,8 @@ def _build(work: _Work) -> None:
     if work.folder.exists():
         shutil.rmtree(work.folder)
     try:
-        made = _run(work, ["venv", "--no-project", "--python", str(work.interpreter.path), str(work.folder)])
+        python = str(work.interpreter.path or work.interpreter.version)
+        made = _run(work, ["venv", "--no-project", "--python", python, str(work.folder)])
         _require(work, made)
         _install(work)
         _mark(work)
@@ -173,22 +170,3 @@ def _is_complete(folder: Path, digest: str) -> bool:
 
 def _python_of(folder: Path) -> Path:
     return folder / "bin" / "python"
-
-
-@contextlib.contextmanager
-def _hold(path: Path, doing: str, cancel: threading.Event | None) -> Iterator[int]:
-    """Hold a lock file, waiting for whoever holds it now."""
-    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        while True:
-            # flock, not lockf: it belongs to the open file, so that a child which inherits it keeps it held.
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if cancel is not None and cancel.is_set():
-                    raise StoppedError(f"{doing} was stopped while another run was making it.") from None
-                time.sleep(_TICK)
-        yield held
-    finally:
-        os.close(held)

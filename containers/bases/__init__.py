@@ -1,0 +1,1 @@
+"""Images to build on: pinned by digest, or made here."""

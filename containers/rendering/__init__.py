@@ -1,0 +1,1 @@
+"""Dockerfiles: from a lock and a base to text, purely."""
