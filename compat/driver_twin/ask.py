@@ -25,7 +25,7 @@ NO_DEVICE: Final = 100
 INSUFFICIENT_DRIVER: Final = 35
 """`cudaErrorInsufficientDriver`: the runtime finds the driver too old, or finds none."""
 
-_QUESTION: Final = """
+QUESTION: Final = """
 import ctypes, json, sys
 twin = ctypes.CDLL(sys.argv[1])  # the loader hands this one to whoever asks for libcuda.so.1
 try:
@@ -82,7 +82,7 @@ def ask_runtime(libcudart: Path, level: str | int, folder: Path, timeout: float 
     """
     variables = {**os.environ, **environment(folder, level)}
     libraries = [str(path.absolute()) for path in (folder / "libcuda.so.1", libcudart)]
-    said = _ask([sys.executable, "-I", "-S", "-c", _QUESTION, *libraries], variables, timeout)
+    said = _ask([sys.executable, "-I", "-S", "-c", QUESTION, *libraries], variables, timeout)
     if "unusable" in said:
         raise InputError(str(libcudart), [Fault("", f"not a CUDA runtime that loads here: {said['unusable']}")])
     if not said["asked"]:  # without a driver it answers 35 as well

@@ -1,0 +1,1 @@
+"""What an image really holds, asked of the image itself."""
