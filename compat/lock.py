@@ -32,6 +32,7 @@ class Lock:
             its dependencies tell.
         build_source: Why that build is named: `local version`, `dependency nvidia-cuda-runtime 13.2.75`,
             `package tensorflow-cpu`, `no accelerator plugin` (jax) or `not stated`.
+        base: The image to build on with its digest, such as `debian:bookworm@sha256:…`; empty for a venv.
     """
 
     stack: str
@@ -40,11 +41,14 @@ class Lock:
     packages: tuple[Package, ...]
     build: str
     build_source: str
+    base: str = ""
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 over what an environment made from the lock is: Python, platform and packages."""
+        """Return the SHA-256 over what an environment made from the lock is: Python, platform, packages and base."""
         tables = {"python": self.python, "platform": self.platform, "packages": self.to_dict()["packages"]}
+        if self.base:
+            tables["base"] = self.base
         return hashlib.sha256(json.dumps(tables, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def version(self, name: str) -> str | None:
@@ -79,4 +83,5 @@ class Lock:
             packages=packages,
             build=tables["build"],
             build_source=tables["build_source"],
+            base=tables.get("base", ""),
         )

@@ -18,7 +18,7 @@ class Check:
     """One thing that was looked at.
 
     Attributes:
-        name: `trajectory`, `reference`, `determinism`, `versions` or `throughput`.
+        name: Such as `trajectory`; docs/report.md lists them.
         outcome: Whether it holds; `skip` where it could not be looked at.
         measured: What was measured, in words or a number.
         allowed: What would have held, in the same terms.

@@ -28,14 +28,26 @@ class Interpreter:
     """A Python that environments can be made from.
 
     Attributes:
-        path: The executable.
+        path: The executable; None for one that only an image has.
         version: Its full version, such as `3.11.7`.
-        platform: Its platform tag, such as `linux_x86_64`.
+        platform: Its platform tag, such as `linux_x86_64`; of one in an image, the newest that its C library takes,
+            such as `manylinux_2_36_x86_64`.
     """
 
-    path: Path
+    path: Path | None
     version: str
     platform: str
+
+
+def interpreter_of(version: str, glibc: str, machine: str) -> Interpreter:
+    """Return the Python of an image.
+
+    Args:
+        version: Its full version, such as `3.11.2`.
+        glibc: The image's C library, such as `2.36`.
+        machine: The image's processor, such as `x86_64`.
+    """
+    return Interpreter(None, version, f"manylinux_{glibc.replace('.', '_')}_{machine}")
 
 
 def find_python(version: str, cancel: threading.Event | None = None) -> Interpreter:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..compat.errors import Fault, InputError, OutsideError
+from ..compat.errors import Fault, InputError, OutsideError, UnsolvableError
 from ..compat.lock import Lock, Package
 from .diagnose import diagnose
 from .uv import Finished, run_uv
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 _COMPILE: Final = (
-    *("pip", "compile", "--quiet", "--generate-hashes", "--only-binary", ":all:"),
+    *("pip", "compile", "--generate-hashes", "--only-binary", ":all:"),
     *("--no-annotate", "--no-header"),
 )
 _PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*])?==(?P<version>[^\s;\\]+)")
 _HASH: Final = re.compile(r"--hash=(\S+)")
 _RUNTIME: Final = re.compile(r"nvidia-cuda-runtime(-cu\d+)?")
+# uv only warns, and locks the package without it.
+_NO_EXTRA: Final = re.compile(r"package `(?P<package>[^`]+)` does not have an extra named `(?P<extra>[^`]+)`")
+_MANYLINUX: Final = re.compile(r"manylinux_2_(?P<minor>[0-9]+)_(?P<machine>x86_64|aarch64)")
+# The newest C library that uv has a platform for; wheels for newer ones are not known to exist.
+_NEWEST_GLIBC: Final = 40
 _PLUGIN: Final = re.compile(r"jax-(cuda\d*|rocm\d*|metal)-?(plugin|pjrt)?|libtpu")
 
 # Torch backends whose index did not answer, or lacks what is asked, cost a wait each time: asked once a process.
@@ -39,6 +45,7 @@ _asking = threading.Lock()
 class _Question:
     stack: Stack
     interpreter: Interpreter
+    base: str
     cancel: threading.Event | None
 
     @property
@@ -47,7 +54,12 @@ class _Question:
 
 
 def resolve(
-    stack: Stack, interpreter: Interpreter, torch_backend: str = "auto", cancel: threading.Event | None = None
+    stack: Stack,
+    interpreter: Interpreter,
+    torch_backend: str = "auto",
+    cancel: threading.Event | None = None,
+    *,
+    base: str = "",
 ) -> Lock:
     """Resolve a stack to its exact packages, with hashes.
 
@@ -59,6 +71,7 @@ def resolve(
             CPU build), and the default build where the index of such builds cannot be reached or lacks the version.
             Where UV_TORCH_BACKEND is set, `auto` and `default` leave the choice to it.
         cancel: Stops it when set.
+        base: The image to build on, with its digest; empty for a venv.
 
     Raises:
         InputError: uv knows no such torch backend.
@@ -66,7 +79,7 @@ def resolve(
         OutsideError: The index, the network or the disk failed.
         StoppedError: `cancel` was set.
     """
-    question = _Question(stack, interpreter, cancel)
+    question = _Question(stack, interpreter, base, cancel)
     if not _has_torch(stack) or (torch_backend in {"auto", "default"} and os.environ.get("UV_TORCH_BACKEND")):
         return _lock(question, _compile_or_raise(question, ()))
     if torch_backend == "auto":
@@ -152,13 +165,29 @@ def _try_backend(question: _Question, backend: str) -> str | None:
 
 
 def _compile(question: _Question, chosen: Sequence[str], variables: Mapping[str, str] | None = None) -> Finished:
-    return run_uv(
-        [*_COMPILE, "--python", str(question.interpreter.path), *chosen, "-"],
+    finished = run_uv(
+        [*_COMPILE, *_target(question.interpreter), *chosen, "-"],
         stdin="\n".join(question.stack.requirements),
         variables=variables,
         time_limit=600.0,
         cancel=question.cancel,
     )
+    if unknown := _NO_EXTRA.search(finished.stderr):
+        what = f"{unknown['package']} has no extra named {unknown['extra']}"
+        raise UnsolvableError(f"{question.doing}: {what}.\nMend the extra, or remove it.")
+    return finished
+
+
+def _target(interpreter: Interpreter) -> tuple[str, ...]:
+    """Return what tells uv for which Python and platform to resolve."""
+    if interpreter.path is not None:
+        return ("--python", str(interpreter.path))
+    match = _MANYLINUX.fullmatch(interpreter.platform)
+    if match is None:
+        raise InputError("platform", [Fault("", f"{interpreter.platform} is no platform of images with glibc")])
+    minor = min(int(match["minor"]), _NEWEST_GLIBC)
+    platform = f"{match['machine']}-manylinux_2_{minor}"
+    return ("--python", sys.executable, "--python-version", interpreter.version, "--python-platform", platform)
 
 
 def _compile_or_raise(question: _Question, chosen: Sequence[str]) -> str:
@@ -183,4 +212,5 @@ def _lock(question: _Question, requirements: str) -> Lock:
             " not state hashes: use one that does."
         )
     build, source = find_build(stack.package, packages)
-    return Lock(stack.id, question.interpreter.version, question.interpreter.platform, packages, build, source)
+    python = question.interpreter
+    return Lock(stack.id, python.version, python.platform, packages, build, source, question.base)
