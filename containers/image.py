@@ -108,6 +108,8 @@ def content_digest(record: ImageRecord) -> str:
         "labels": dict(record.labels),
         "env": sorted(record.env),
         "user": record.user,
+        "command": list(record.command),
+        "workdir": record.workdir,
         "architecture": record.architecture,
         "os": record.os,
     }

@@ -140,7 +140,10 @@ def _failure(doing: str, said: str) -> OutsideError | UnsolvableError:
     if "No module named pip" in said:
         return OutsideError(f"{doing}: pip is missing beside stackproof.\nInstall stackproof again.")
     if "No matching distribution" in why:
-        mend = "Resolve again, or check the index settings: UV_DEFAULT_INDEX, UV_INDEX, UV_FIND_LINKS."
+        mend = (
+            "Resolve again, or check the index settings: UV_DEFAULT_INDEX, UV_INDEX, UV_FIND_LINKS. A build of PyTorch"
+            " such as +cpu or +cu126 must be offered there: the index that uv knows for it is not asked."
+        )
         return UnsolvableError(f"{doing}: the indexes do not have what was locked.\n{why}\n{mend}")
     if "THESE PACKAGES DO NOT MATCH THE HASHES" in said:
         return OutsideError(

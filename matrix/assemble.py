@@ -108,8 +108,8 @@ def _cell(record: CellRecord, judged: Judgement) -> dict[str, Any]:
         "checks": [asdict(check) for check in judged.checks],
         "throughput": asdict(judged.throughput) if judged.throughput else None,
         **_lock(record),
-        "image_digest": None,
-        "evidence": [digest for digest in (record.run.evidence, record.measured.evidence) if digest],
+        **_image(record),
+        "evidence": [made.evidence for made in (record.run, record.measured, record.inspected) if made.evidence],
         "mode": judged.mode,
         "mode_why": judged.mode_why,
         "made": document.get("made"),
@@ -128,8 +128,10 @@ def _stack(cell: Cell) -> dict[str, Any]:
     return {
         "package": stack.package,
         "version": stack.version,
+        **({"extras": list(stack.extras)} if stack.extras else {}),
         "python": stack.python,
         "packages": dict(stack.packages),
+        **({"os": stack.os} if stack.os else {}),
         "framework": stack.framework,
     }
 
@@ -144,13 +146,20 @@ def _lock(record: CellRecord) -> dict[str, Any]:
     }
 
 
+def _image(record: CellRecord) -> dict[str, Any]:
+    document = record.inspected.value
+    image = {name: value for name, value in document["image"].items() if name != "lock_digest"} if document else None
+    return {"image_digest": f"sha256:{image['content_digest']}" if image else None, "image": image}
+
+
 def _seconds(record: CellRecord) -> dict[str, float]:
     taken = {name: made.seconds for name, made in _stages(record).items()}
     return {name: round(value, 3) for name, value in {**taken, "build": record.build_seconds}.items()}
 
 
 def _stages(record: CellRecord) -> dict[str, Any]:
-    return {"resolve": record.lock, "run": record.run, "measure": record.measured}
+    stages = {"resolve": record.lock, "run": record.run, "measure": record.measured}
+    return {**stages, "inspect": record.inspected} if record.inspected.value else stages
 
 
 def _finite(value: float) -> float | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 1
 _STATED: Final = (
     *("verdict", "level", "reasons", "findings", "checks", "throughput", "stack", "build", "build_source", "packages"),
-    *("mode", "mode_why", "made", "device", "device_name", "image_digest", "evidence"),
+    *("mode", "mode_why", "made", "device", "device_name", "image_digest", "image", "evidence"),
 )
 
 

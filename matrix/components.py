@@ -10,13 +10,24 @@ from typing import Final
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from ..backends.readers import Refusal, show
+from ..backends.readers import Refusal, show, text
 from ..compat.cell import FRAMEWORK_PACKAGES
 
 PYTHONS: Final = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 
 # Axes of the design that this version can neither vary nor pin yet.
-NOT_BUILT: Final = frozenset({"cuda", "cudnn", "nccl", "driver", "gpu", "os", "glibc", "libc"})
+NOT_BUILT: Final = frozenset({"cuda", "cudnn", "nccl", "gpu"})
+
+# What a matrix says elsewhere, with the mend.
+_ELSEWHERE: Final = {
+    "driver": "is no axis: list the drivers that images are asked about under `image.drivers`",
+    "glibc": 'is no axis: the C library follows from `os`, such as os = ["debian:bookworm"]',
+    "libc": 'is no axis: the C library follows from `os`, such as os = ["debian:bookworm"]',
+    "spec": "is no axis: specs are listed under the top-level key `specs`",
+    "specs": "is no axis: specs are listed under the top-level key `specs`",
+    "extras": "is no axis: a stack has `extras` in an [[include]]",
+    "framework": "is no axis: an [[include]] of several frameworks says by `framework` which one its specs run on",
+}
 
 MEANT: Final = {
     "pytorch": "torch",
@@ -29,6 +40,7 @@ MEANT: Final = {
     "py": "python",
     "python3": "python",
     "python-version": "python",
+    "operating-system": "os",
 }
 
 # Distributions whose names are near to a framework's by intention.
@@ -41,11 +53,11 @@ def axis_fault(name: str) -> str:
     """Return why a name cannot be an axis, with the mend; empty where it can."""
     plain = canonicalize_name(name)
     if plain in NOT_BUILT:
-        return "this axis is not built yet: a stack varies Python and Python packages so far, remove it"
+        return "this axis is not built yet: a stack varies base image, Python and Python packages so far, remove it"
     if plain in MEANT:
         return f"is no axis: write {MEANT[plain]}"
-    if plain in ("spec", "specs"):
-        return "is no axis: specs are listed under the top-level key `specs`"
+    if plain in _ELSEWHERE:
+        return _ELSEWHERE[plain]
     if not _NAME.fullmatch(plain) or len(plain) > _LONGEST:
         return "is no name of a Python distribution: write it as the package index does, such as numpy"
     if plain != name:
@@ -84,6 +96,17 @@ def python(value: object) -> str:
     short = ".".join(given.split(".")[:2])
     mend = f": write {json.dumps(short)}" if short in PYTHONS else f": known are {PYTHONS[0]} to {PYTHONS[-1]}"
     raise Refusal(f"{show(given)} is no Python that a stack may have{mend}")
+
+
+def extra(value: object) -> str:
+    """Read the name of an extra in its normal form."""
+    given = text(value)
+    plain = canonicalize_name(given)
+    if not _NAME.fullmatch(plain) or len(plain) > _LONGEST:
+        raise Refusal(f'{show(given)} is no name of an extra: write it as the package does, such as "cuda12"')
+    if plain != given:
+        raise Refusal(f"{show(given)} is not in normalised form: write {json.dumps(plain)}")
+    return given
 
 
 def quoted(value: object) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
-from packaging.version import Version
-
-from ..backends.readers import Refusal, distinct, show
+from ..backends.readers import Refusal, show
 from ..backends.tables import Faults, Table, read_name
 from ..compat.cell import FRAMEWORK_PACKAGES, Stack
 from ..compat.errors import InputError, did_you_mean
-from .components import axis_fault, python, version
+from ..containers.bases.pins import load_pins
+from ..containers.rendering.settings import ImageSettings
+from .axes import MOST_AXES, read_axes, systems
+from .bases import read_bases
+from .components import version
+from .image_settings import read_image
 from .settings import RunSettings, ThroughputSettings, read_run, read_throughput
 from .spec_list import read_specs
 from .stack_lists import read_excludes, read_includes
@@ -24,12 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..backends.spec import Spec
+    from ..containers.bases.pins import Pins
 
-__all__ = ["Matrix", "RunSettings", "ThroughputSettings", "load_matrix", "read_matrix"]
+__all__ = ["ImageSettings", "Matrix", "RunSettings", "ThroughputSettings", "load_matrix", "read_matrix"]
 
 MOST_CELLS = 10_000
-_MOST_AXES = 32
-_MOST_VALUES = 100
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Matrix:
         exclude: Conditions, each axis or `spec` to a value; cells that meet all of one condition are dropped.
         run: How runs are made.
         throughput: How speed is compared.
+        image: How images are made, where an engine makes them.
+        bases: What is known of base images, by name.
     """
 
     name: str
@@ -57,23 +60,31 @@ class Matrix:
     exclude: tuple[Mapping[str, str], ...] = ()
     run: RunSettings = field(default_factory=RunSettings)
     throughput: ThroughputSettings = field(default_factory=ThroughputSettings)
+    image: ImageSettings = field(default_factory=ImageSettings)
+    bases: Pins = field(default_factory=load_pins)
 
 
-def load_matrix(path: Path) -> Matrix:
-    """Read a matrix from its TOML file, and the spec files that it names.
+def load_matrix(path: Path, bases: Path | None = None) -> Matrix:
+    """Read a matrix from its TOML file, and the files of specs and base images that it names.
+
+    Args:
+        path: The file.
+        bases: A file of base images that takes the place of the matrix' own.
 
     Raises:
-        InputError: With every fault of the matrix, and after them those of the spec files, each under its file's name.
+        InputError: With every fault of the file of base images; where it has none, with every fault of the matrix, and
+            after them those of the spec files, each under its file's name.
     """
-    return read_matrix(read_toml(path), path)
+    return read_matrix(read_toml(path), path, bases)
 
 
-def read_matrix(tables: Mapping[str, object], path: Path) -> Matrix:
+def read_matrix(tables: Mapping[str, object], path: Path, bases: Path | None = None) -> Matrix:
     """Make a matrix of the tables of its TOML file.
 
     Args:
         tables: The file's content.
-        path: Where the file lies: gives the matrix its default name and the spec files their folder.
+        path: Where the file lies: gives the matrix its default name and the other files their folder.
+        bases: As `load_matrix`.
 
     Raises:
         InputError: As `load_matrix`.
@@ -82,8 +93,9 @@ def read_matrix(tables: Mapping[str, object], path: Path) -> Matrix:
     top = Table.root(tables, faults)
     name = read_name(top, path.stem)
     specs, spec_faults = read_specs(top, path.parent)
-    axes = _read_axes(top)
-    include = read_includes(top, axes["python"][0])
+    known = read_bases(top, path.parent, bases)
+    axes = read_axes(top, known)
+    include = read_includes(top, axes, known)
     matrix = Matrix(
         name=name,
         source=str(path),
@@ -91,9 +103,11 @@ def read_matrix(tables: Mapping[str, object], path: Path) -> Matrix:
         axes=axes,
         baseline=_read_baseline(top, axes),
         include=include,
-        exclude=read_excludes(top, axes, include, None if spec_faults else [spec.name for spec in specs]),
+        exclude=read_excludes(top, axes, include, None if spec_faults else [spec.name for spec in specs], known),
         run=read_run(top),
         throughput=read_throughput(top),
+        image=read_image(top),
+        bases=known,
     )
     top.finish()
     _check_extent(matrix, top)
@@ -103,32 +117,13 @@ def read_matrix(tables: Mapping[str, object], path: Path) -> Matrix:
     return matrix
 
 
-def _read_axes(top: Table) -> dict[str, tuple[str, ...]]:
-    table = top.table("axes")
-    axes: dict[str, tuple[str, ...]] = {}
-    for key in list(table.content)[:_MOST_AXES]:
-        fault = axis_fault(key)
-        if fault:
-            table.fault(key, fault)
-            continue
-        read = python if key == "python" else version
-        axes[key] = table.many(key, (), distinct(read, Version), (1, _MOST_VALUES))
-    if len(table.content) > _MOST_AXES:
-        top.fault("axes", f"must have at most {_MOST_AXES} axes, not {len(table.content)}")
-    return {**axes, "python": axes.get("python") or (_own_python(),)}
-
-
-def _own_python() -> str:
-    return f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
 def _read_baseline(top: Table, axes: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     table = top.table("baseline")
     frameworks = {key: values for key, values in axes.items() if key in FRAMEWORK_PACKAGES and values}
     baseline = {}
     for key, values in frameworks.items():
         baseline[key] = table.one(key, values[0], _one_of(key, values))
-    for key in list(table.content)[:_MOST_AXES]:
+    for key in list(table.content)[:MOST_AXES]:
         if key not in frameworks and (key not in FRAMEWORK_PACKAGES or top.sound("axes")):
             table.fault(key, f"is no framework axis of this matrix; {did_you_mean(key, frameworks)}")
     return baseline
@@ -146,11 +141,12 @@ def _one_of(key: str, values: tuple[str, ...]) -> Callable[[object], str]:
 
 def _check_extent(matrix: Matrix, top: Table) -> None:
     frameworks = [values for key, values in matrix.axes.items() if key in FRAMEWORK_PACKAGES]
-    others = [values for key, values in matrix.axes.items() if key not in FRAMEWORK_PACKAGES]
+    others = [values for key, values in matrix.axes.items() if key not in {*FRAMEWORK_PACKAGES, "os", "python"}]
     if not frameworks and not matrix.include and top.sound("axes", "include"):
         known = ", ".join(sorted(FRAMEWORK_PACKAGES))
         top.fault("axes", f'names no framework: add one of {known}, such as torch = ["2.13.0"]')
-    stacks = sum(map(len, frameworks)) * prod(map(len, others)) + len(matrix.include)
+    pairs = len(systems(matrix.axes, matrix.bases))
+    stacks = sum(map(len, frameworks)) * pairs * prod(map(len, others)) + len(matrix.include)
     cells = stacks * max(1, len(matrix.specs))
     if cells > MOST_CELLS:
         top.fault("axes", f"make {cells} cells, more than {MOST_CELLS}: split the matrix, or shorten an axis")

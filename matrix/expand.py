@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from ..compat.cell import FRAMEWORK_PACKAGES, Cell, Stack
 from ..compat.errors import Fault, InputError
+from .bases import fits
 from .stack_lists import meets
 
 if TYPE_CHECKING:
@@ -59,23 +60,31 @@ def find_baselines(matrix: Matrix, cells: Sequence[Cell]) -> dict[Cell, Cell | N
     Returns:
         For each cell, the one of the same spec with the baseline version of the same package and the same other
         components: the cell itself where it is one. For an included stack that has no such partner, the first one with
-        the baseline version on the matrix' first Python. None where there is no such cell.
+        the baseline version on its own base image, else on the matrix' first Python. None where there is no such cell.
     """
     alike: dict[tuple[object, ...], Cell] = {}
     for other in expand(matrix):
         stack = other.stack
         if stack.version == matrix.baseline.get(stack.package):
-            alike.setdefault((other.spec, stack.package, stack.python, stack.packages), other)
-            alike.setdefault((other.spec, stack.package, stack.python), other)
+            alike.setdefault((other.spec, *_place(stack)), other)
+            alike.setdefault((other.spec, stack.package, "os", stack.os), other)
+            alike.setdefault((other.spec, stack.package, "python", stack.python), other)
     first, included = matrix.axes["python"][0], set(matrix.include)
     found = {}
     for cell in cells:
         stack = cell.stack
-        partner = alike.get((cell.spec, stack.package, stack.python, stack.packages))
+        partner = alike.get((cell.spec, *_place(stack)))
+        if partner is None and stack in included and stack.os:
+            partner = alike.get((cell.spec, stack.package, "os", stack.os))
         if partner is None and stack in included:
-            partner = alike.get((cell.spec, stack.package, first))
+            partner = alike.get((cell.spec, stack.package, "python", first))
         found[cell] = partner
     return found
+
+
+def _place(stack: Stack) -> tuple[object, ...]:
+    """Return all of a stack but its framework's version."""
+    return stack.package, stack.python, stack.packages, stack.extras, stack.os
 
 
 def select(cells: Sequence[Cell], glob: str) -> list[Cell]:
@@ -99,8 +108,9 @@ def _axes_stacks(matrix: Matrix) -> Iterator[Stack]:
         if package in FRAMEWORK_PACKAGES:
             for version, *rest in product(versions, *(values for _, values in others)):
                 pins = dict(zip(names, rest, strict=True))
-                python = pins.pop("python")
-                yield Stack(package, version, python, tuple(sorted(pins.items())))
+                python, system = pins.pop("python"), pins.pop("os", "")
+                if fits(system, python, matrix.bases):
+                    yield Stack(package, version, python, tuple(sorted(pins.items())), os=system)
 
 
 def _check_includes(matrix: Matrix, stacks: list[Stack]) -> None:
@@ -117,12 +127,14 @@ def _check_includes(matrix: Matrix, stacks: list[Stack]) -> None:
 
 def _identity(stack: Stack) -> tuple[object, ...]:
     pins = ((name, Version(version)) for name, version in stack.packages)
-    return stack.package, Version(stack.version), stack.python, *pins
+    return stack.package, Version(stack.version), stack.python, stack.extras, stack.os, *pins
 
 
 def _check_ids(matrix: Matrix, cells: list[Cell]) -> None:
     """Refuse names that together read like those of another cell, such as a spec named `numpy2.2.6-gpt`."""
     same = [name for name, count in Counter(cell.id for cell in cells).items() if count > 1]
     if same:
-        what = f"two cells have the id {same[0]}: give a spec another `name`"
-        raise InputError(matrix.source, [Fault("specs", what)])
+        systems = {cell.stack.os for cell in cells if cell.id == same[0]}
+        where, mend = ("axes.os", "a base image") if len(systems) > 1 else ("specs", "a spec")
+        what = f"two cells have the id {same[0]}: give {mend} another `name`"
+        raise InputError(matrix.source, [Fault(where, what)])

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ..backends.noise import FLOAT32_UNIT
+from ..compat.cell import FRAMEWORK_PACKAGES
 from ..containers.resolve import has_driver
 from .store import digest_of
 
@@ -93,13 +94,18 @@ def make_job(
 
 
 def lock_key(stack: Stack, python: str, platform: str, torch_backend: str, environ: Mapping[str, str]) -> str:
-    """Return what a lock is made from: what is asked, for which Python, and what chooses an index and a build."""
+    """Return what a lock is made from: what is asked, for which Python, and what chooses an index and a build.
+
+    Which of several frameworks specs run on is part of it, for a lock says of which build that one is.
+    """
     settings = {name: value for name, value in environ.items() if name.startswith(_INDEX_SETTINGS)}
     asked: dict[str, Any] = {
         "requirements": list(stack.requirements),
         "torch_backend": torch_backend,
         "settings": settings,
     }
+    if not FRAMEWORK_PACKAGES.keys().isdisjoint(name for name, _ in stack.packages):
+        asked["framework"] = stack.package
     if torch_backend == "auto":
         asked["driver"] = has_driver()
     return digest_of({"python": python, "platform": platform, **asked})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..compat.errors import OutsideError, StoppedError
+from .inspection import find_inspection, make_inspection
 from .locking import lock_stack, make_environment
 from .records import CellRecord, Made
 from .running import Task, find_run, make_run, read_failure
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..compat.cell import Cell, Stack
     from ..compat.lock import Lock
-    from ..containers.venv import Environment
+    from .records import Home
     from .site import Site
 
     Run = Made[dict[str, Any]]
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A stack's lock, each cell's run, made or on its way, and what building took and gave."""
+    """A stack's lock, each cell's run, made or on its way, what its image holds, and what building took and gave."""
 
     lock: Made[Lock]
     runs: Mapping[Cell, Future[Run] | Run]
+    inspected: Run = field(default_factory=Made)
     build_seconds: float = 0.0
-    environment: Environment | None = None
+    environment: Home | None = None
 
 
 def run_lanes(site: Site, cells: Sequence[Cell], baselines: Mapping[Cell, Cell | None]) -> list[CellRecord]:
@@ -67,23 +69,32 @@ def run_lanes(site: Site, cells: Sequence[Cell], baselines: Mapping[Cell, Cell |
 def _prepare(site: Site, stack: Stack, cells: Sequence[Cell], runners: ThreadPoolExecutor) -> _Prepared:
     lock = lock_stack(site, stack)
     if lock.value is None:
-        site.reporter.skip(1 + len(cells))
+        site.reporter.skip(1 + _looks(site) + len(cells))
         return _Prepared(lock, {})
     found = {cell: find_run(site, cell, lock.value) for cell in cells}
     runs: dict[Cell, Future[Run] | Run] = {cell: made for cell, made in found.items() if made is not None}
     for cell in runs:
         site.reporter.finish("run", cell.id, 0.0, reused=True)
-    if len(runs) == len(cells):
+    inspected = find_inspection(site, stack, lock.value)
+    if len(runs) == len(cells) and inspected is not None:
         site.reporter.skip(1)
-        return _Prepared(lock, runs)
+        return _Prepared(lock, runs, inspected)
     built = make_environment(site, stack, lock.value)
-    for cell in cells:
-        if cell not in runs and built.value is None:
-            runs[cell] = Made(failure=built.failure)
-            site.reporter.skip(1)
-        elif cell not in runs and built.value is not None:
-            runs[cell] = runners.submit(_run, site, Task(cell, lock.value, built.value))
-    return _Prepared(lock, runs, built.seconds, built.value)
+    missing = [cell for cell in cells if cell not in runs]
+    if built.value is None:
+        site.reporter.skip(len(missing) + _looks(site) * (inspected is None))
+        failed: Run = Made(failure=built.failure)
+        return _Prepared(lock, {**runs, **dict.fromkeys(missing, failed)}, failed if inspected is None else inspected)
+    if inspected is None:
+        inspected = make_inspection(site, stack, lock.value, built.value)
+    for cell in missing:
+        runs[cell] = runners.submit(_run, site, Task(cell, lock.value, built.value))
+    return _Prepared(lock, runs, inspected, built.seconds, built.value)
+
+
+def _looks(site: Site) -> int:
+    """Return how many stages look into what was built."""
+    return 0 if site.images is None else 1
 
 
 def _run(site: Site, task: Task) -> Run:
@@ -104,6 +115,7 @@ def _record(cell: Cell, baseline: Cell | None, prepared: _Prepared) -> CellRecor
         baseline=baseline.id if baseline else None,
         lock=prepared.lock,
         run=made,
+        inspected=prepared.inspected,
         build_seconds=prepared.build_seconds,
         environment=prepared.environment,
     )

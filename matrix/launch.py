@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from ..compat.errors import OutsideError, StackproofError
 from .outcome import Outcome, never_started
@@ -23,7 +21,44 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "Request", "Server", "Steps", "WorkerError", "run_worker"]
 
 _QUIT_TIME: Final = 5.0
-_CHUNK: Final = 65536
+
+
+class Worker(Protocol):
+    """A running worker: a process of this machine, or one in a container."""
+
+    def look(self, deadline: float) -> Cut | None:
+        """Look once: None while it runs within its limits, else why it ended or must end; see `Watch.look`."""
+
+    def finish(self, cut: Cut, limit: float = 0.0) -> Outcome:
+        """End whatever is left of it, and say how it went; see `Watch.finish`."""
+
+    def write(self, data: bytes) -> None:
+        """Write to its standard input."""
+
+    def read(self, seconds: float) -> bytes:
+        """Return what it wrote to its standard output, waiting so long at most."""
+
+    def bring(self) -> None:
+        """See that its evidence lies where the request says."""
+
+
+def start_worker(request: Request, cancel: threading.Event | None, *, serve: bool = False) -> Worker:
+    """Start a worker, without waiting for it.
+
+    Args:
+        request: What to run, and whether in an image.
+        cancel: Ends it when set.
+        serve: Whether its standard output is read, or goes to its log.
+
+    Raises:
+        OSError: The interpreter cannot be started.
+        OutsideError: The disk refuses the run's folder, or the engine failed.
+    """
+    if request.image is None:
+        return Watch(request, cancel, stdout=subprocess.PIPE if serve else None)
+    from .contained import Contained  # noqa: PLC0415 - the engine's client is only loaded where there is one
+
+    return Contained(request, request.image, cancel, serve=serve)
 
 
 @dataclass(frozen=True)
@@ -65,16 +100,16 @@ def run_worker(request: Request, cancel: threading.Event | None = None) -> Outco
         OutsideError: The disk refuses the run's folder.
     """
     try:
-        watch = Watch(request, cancel)
+        worker = start_worker(request, cancel)
     except OSError as error:
         return never_started(error)
     deadline = time.monotonic() + request.time_limit
     cut: Cut | None = None
     try:
-        while (cut := watch.look(deadline)) is None:
+        while (cut := worker.look(deadline)) is None:
             time.sleep(TICK)
     finally:
-        outcome = watch.finish("cancel" if cut is None else cut, request.time_limit)
+        outcome = worker.finish("cancel" if cut is None else cut, request.time_limit)
     return outcome
 
 
@@ -91,7 +126,7 @@ class Server:
 
     def __init__(self, request: Request, cancel: threading.Event | None = None) -> None:
         self._request, self._cancel = request, cancel
-        self._watch: Watch | None = None
+        self._watch: Worker | None = None
         self._outcome: Outcome | None = None
         self._unread = b""
 
@@ -115,7 +150,7 @@ class Server:
             OutsideError: The disk refuses the run's folder.
         """
         try:
-            self._watch = Watch(self._request, self._cancel, stdout=subprocess.PIPE)
+            self._watch = start_worker(self._request, self._cancel, serve=True)
         except OSError as error:
             self._outcome = never_started(error)
             raise WorkerError(self._outcome) from error
@@ -130,6 +165,7 @@ class Server:
             WorkerError: It ended, or broke a limit.
         """
         self._receive("ready", self._request.time_limit if timeout is None else timeout)
+        self._running().bring()
 
     def steps(self, count: int) -> Steps:
         """Let the worker make steps, and return how long they took.
@@ -150,7 +186,7 @@ class Server:
             self._outcome = self._quit(self._running())
         return self._outcome
 
-    def _quit(self, watch: Watch) -> Outcome:
+    def _quit(self, watch: Worker) -> Outcome:
         try:
             self._write({"do": "quit"})
             deadline = time.monotonic() + _QUIT_TIME
@@ -161,7 +197,7 @@ class Server:
             raise
         return watch.finish(cut, _QUIT_TIME)
 
-    def _running(self) -> Watch:
+    def _running(self) -> Worker:
         if self._outcome is not None:
             raise WorkerError(self._outcome)
         if self._watch is None:
@@ -174,13 +210,7 @@ class Server:
 
     def _write(self, command: dict[str, Any]) -> None:
         """Write a command; a worker that is gone is noticed when its answer is awaited."""
-        pipe = self._running().child.stdin
-        if pipe is not None:
-            try:
-                pipe.write(json.dumps(command).encode() + b"\n")
-                pipe.flush()
-            except BrokenPipeError:
-                return
+        self._running().write(json.dumps(command).encode() + b"\n")
 
     def _receive(self, event: str, seconds: float) -> dict[str, Any]:
         """Return the worker's next message, which must be the event given."""
@@ -198,15 +228,11 @@ class Server:
         return message
 
     def _read_or_look(self, deadline: float) -> Cut | None:
-        watch = self._running()
-        pipe: IO[bytes] | None = watch.child.stdout
-        if pipe is not None and select.select([pipe], [], [], TICK)[0]:
-            chunk = os.read(pipe.fileno(), _CHUNK)
+        worker = self._running()
+        if chunk := worker.read(TICK):
             self._unread += chunk
-            if chunk:
-                return None
-            time.sleep(TICK)
-        return watch.look(deadline)
+            return None
+        return worker.look(deadline)
 
     def _lost(self, cut: Cut, limit: float = 0.0) -> WorkerError:
         if self._outcome is None:

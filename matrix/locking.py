@@ -12,12 +12,13 @@ from ..containers.resolve import resolve
 from ..containers.venv import build_venv
 from .jobs import lock_key
 from .records import Failure, Made
+from .store import digest_of
 
 if TYPE_CHECKING:
     from ..compat.cell import Stack
     from ..compat.errors import StackproofError
     from ..containers.interpreter import Interpreter
-    from ..containers.venv import Environment
+    from .records import Home
     from .site import Site
 
 
@@ -26,7 +27,7 @@ def lock_stack(site: Site, stack: Stack) -> Made[Lock]:
     start = time.monotonic()
     site.reporter.start("resolve", stack.id)
     try:
-        interpreter = site.interpreter(stack.python)
+        interpreter = site.interpreter(stack)
         made = _find_lock(site, stack, interpreter) or _make_lock(site, stack, interpreter)
     except (UnsolvableError, OutsideError) as error:
         site.reporter.fail("resolve", stack.id, str(error))
@@ -42,22 +43,28 @@ def find_lock(site: Site, stack: Stack) -> Lock | None:
         UnsolvableError: There is no such Python.
         OutsideError: The store cannot be read.
     """
-    found = _find_lock(site, stack, site.interpreter(stack.python))
+    found = _find_lock(site, stack, site.interpreter(stack))
     return found.value if found else None
 
 
-def make_environment(site: Site, stack: Stack, lock: Lock) -> Made[Environment]:
-    """Make a lock real as a venv, or find it made."""
+def make_environment(site: Site, stack: Stack, lock: Lock) -> Made[Home]:
+    """Make a lock real as a venv or an image, or find it made."""
     start = time.monotonic()
     site.reporter.start("build", stack.id)
     try:
-        environment = build_venv(lock, site.interpreter(stack.python), cancel=site.cancel)
+        environment = _build(site, stack, lock)
     except (UnsolvableError, OutsideError) as error:
         site.reporter.fail("build", stack.id, str(error))
         return Made(failure=describe_failure(error), seconds=time.monotonic() - start)
     seconds = time.monotonic() - start
     site.reporter.finish("build", stack.id, seconds, reused=environment.reused)
     return Made(environment, seconds=0.0 if environment.reused else seconds, reused=environment.reused)
+
+
+def _build(site: Site, stack: Stack, lock: Lock) -> Home:
+    if site.images is not None:
+        return site.images.build(stack, lock)
+    return build_venv(lock, site.interpreter(stack), cancel=site.cancel)
 
 
 def describe_failure(error: StackproofError) -> Failure:
@@ -70,7 +77,16 @@ def describe_failure(error: StackproofError) -> Failure:
 
 
 def _key(site: Site, stack: Stack, interpreter: Interpreter) -> str:
-    return lock_key(stack, interpreter.version, interpreter.platform, site.run.torch_backend, os.environ)
+    key = lock_key(stack, interpreter.version, interpreter.platform, site.run.torch_backend, os.environ)
+    return digest_of({"lock": key, "base": base}) if (base := _base(site, stack)) else key
+
+
+def _base(site: Site, stack: Stack) -> str:
+    """Return what the stack's image is built on, with its digest; empty for a venv."""
+    if site.images is None:
+        return ""
+    base = site.images.base(stack)
+    return f"{base.name}@{base.digest}"
 
 
 def _find_lock(site: Site, stack: Stack, interpreter: Interpreter) -> Made[Lock] | None:
@@ -80,7 +96,7 @@ def _find_lock(site: Site, stack: Stack, interpreter: Interpreter) -> Made[Lock]
 
 def _make_lock(site: Site, stack: Stack, interpreter: Interpreter) -> Made[Lock]:
     start = time.monotonic()
-    lock = resolve(stack, interpreter, site.run.torch_backend, site.cancel)
+    lock = resolve(stack, interpreter, site.run.torch_backend, site.cancel, base=_base(site, stack))
     seconds = time.monotonic() - start
     evidence = site.store.put("lock", _key(site, stack, interpreter), stack.id, lock.to_dict(), seconds)
     return Made(lock, seconds=seconds, evidence=evidence)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from ..compat.cell import Cell, Stack
     from ..compat.lock import Lock
-    from ..containers.venv import Environment
-    from .records import CellRecord, Failure, Measured
+    from .records import CellRecord, Failure, Home, Measured
     from .site import Site
 
 
@@ -32,7 +31,9 @@ def measure_all(site: Site, records: Sequence[CellRecord]) -> list[CellRecord]:
         StoppedError: Interrupted.
         OutsideError: The output folder cannot be written.
     """
-    standing = {record.cell.stack: Made(record.environment) for record in records if record.environment}
+    standing: dict[Stack, Made[Home]] = {
+        record.cell.stack: Made(record.environment) for record in records if record.environment
+    }
     work = _Work(site, {record.cell.id: record for record in records}, environments=standing)
     for record in sorted(records, key=lambda record: record.baseline == record.cell.id):
         if record.run.value is None:
@@ -47,7 +48,7 @@ class _Work:
     site: Site
     records: dict[str, CellRecord]
     measured: dict[str, Made[Measured]] = field(default_factory=dict)
-    environments: dict[Stack, Made[Environment]] = field(default_factory=dict)
+    environments: dict[Stack, Made[Home]] = field(default_factory=dict)
 
     def measure(self, record: CellRecord) -> None:
         if self.site.cancel.is_set():
@@ -88,7 +89,7 @@ class _Work:
         self.site.reporter.fail("measure", record.cell.id, failure.reason)
         return Made(failure=failure)
 
-    def _environment(self, stack: Stack, lock: Lock) -> Made[Environment]:
+    def _environment(self, stack: Stack, lock: Lock) -> Made[Home]:
         if stack not in self.environments:
             self.site.reporter.plan(1)
             self.environments[stack] = make_environment(self.site, stack, lock)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..compat.cell import Cell
     from ..compat.lock import Lock
-    from ..containers.venv import Environment
+    from .records import Home
     from .site import Site
 
 _TRIAL_STEPS: Final = 8
@@ -59,7 +59,7 @@ def find_measurement(site: Site, group: Group) -> Made[dict[str, Any]] | None:
     return Made(document, reused=True, evidence=site.store.digest("measure", group_key(site, group)))
 
 
-def make_measurement(site: Site, group: Group, environments: Sequence[Environment]) -> Made[dict[str, Any]]:
+def make_measurement(site: Site, group: Group, environments: Sequence[Home]) -> Made[dict[str, Any]]:
     """Measure a group.
 
     Args:
@@ -102,7 +102,7 @@ def read_measurement(made: Made[dict[str, Any]], group: Group, *, of_baseline: b
     return Made(Measured(repeat, throughput), None, made.seconds, made.reused, made.evidence)
 
 
-def _measure(site: Site, group: Group, environments: Sequence[Environment]) -> dict[str, Any]:
+def _measure(site: Site, group: Group, environments: Sequence[Home]) -> dict[str, Any]:
     requests = [
         prepare(site, cell, environment, "repeat", [plan_measured(site.programs[cell.spec].spec)], serve=True)
         for (cell, _), environment in zip(group.cells, environments, strict=True)

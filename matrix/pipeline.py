@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .assemble import Certified, assemble
+from .bases import check_engine
 from .certificate import write_certificates, write_locks
 from .expand import expand, find_baselines, select
 from .lanes import run_lanes
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ..compat.cell import Cell
+    from ..compat.cell import Cell, Stack
     from ..compat.finding import Finding
     from .config import Matrix
     from .site import Site
@@ -67,13 +68,14 @@ def certify(request: Request) -> dict[str, Any]:
     start, folder = time.monotonic(), request.folder.absolute()
     matrix = request.matrix
     cells = select(expand(matrix), request.cells) if request.cells else expand(matrix)
+    check_engine(matrix, cells, request.settings.engine)
     if request.resume:
         check_begun(folder, matrix)
     with sole_use(folder), Store(folder) as store:
         begin(folder, matrix)
         site = open_site(folder, store, matrix, request.settings)
         with site.reporter:
-            records = measure_all(site, _run(site, cells, find_baselines(matrix, cells)))
+            records = measure_all(site, _run(site, matrix, cells))
         report = assemble(Certified(matrix, site, records, time.monotonic() - start))
         write_locks(folder, records)
         write_certificates(site, report)
@@ -83,15 +85,22 @@ def certify(request: Request) -> dict[str, Any]:
     return report
 
 
-def _run(site: Site, cells: Sequence[Cell], baselines: Mapping[Cell, Cell | None]) -> list[CellRecord]:
+def _run(site: Site, matrix: Matrix, cells: Sequence[Cell]) -> list[CellRecord]:
     """Take cells to their evidence, but for those that the rules call impossible: these are not tried."""
-    impossible = find_impossible([cell.stack for cell in cells], site.run, site.machine)
+    baselines, impossible = find_baselines(matrix, cells), _find_impossible(site, matrix, cells)
     tried = [cell for cell in cells if cell.stack not in impossible]
-    site.reporter.plan(len(impossible) + 2 * len({cell.stack for cell in tried}) + len(tried) + len(cells))
+    of_stacks = 2 if site.images is None else 3
+    site.reporter.plan(len(impossible) + of_stacks * len({cell.stack for cell in tried}) + len(tried) + len(cells))
     for stack, findings in impossible.items():
         site.reporter.fail("check", stack.id, f"{findings[0].code}: {findings[0].message}")
     ran = {record.cell: record for record in run_lanes(site, tried, baselines)}
     return [ran.get(cell) or _untried(cell, baselines[cell], impossible[cell.stack]) for cell in cells]
+
+
+def _find_impossible(site: Site, matrix: Matrix, cells: Sequence[Cell]) -> Mapping[Stack, tuple[Finding, ...]]:
+    bases = None if site.images is None else matrix.bases
+    stacks = [cell.stack for cell in cells]
+    return find_impossible(stacks, site.run, site.machine, bases, forward_compat=matrix.image.forward_compat)
 
 
 def _untried(cell: Cell, baseline: Cell | None, findings: tuple[Finding, ...]) -> CellRecord:

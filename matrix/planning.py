@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..compat.cell import FRAMEWORK_PACKAGES
 from ..compat.errors import UnsolvableError
+from .bases import check_engine
 from .expand import expand, find_baselines, select
 from .locking import find_lock
 from .pruning import find_impossible
@@ -30,13 +31,15 @@ SCHEMA_VERSION = 1
 _STAGES = ("lock", "run", "measure")
 
 
-def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
+def plan(matrix: Matrix, folder: Path, pattern: str = "", engine: str = "venv") -> dict[str, Any]:
     """Say what certify would do with a matrix in a folder; nothing is resolved, built or run.
 
     Args:
         matrix: The matrix.
         folder: The output folder; it need not exist.
         pattern: Pattern of cell ids; empty for all.
+        engine: What cells are to be run in: `venv`, or the engine of their images, `docker` or `podman`. Which locks
+            are there only base images can tell: with an engine, those that it lacks are made.
 
     Returns:
         JSON-ready tables. Each cell says whether its lock and its run are reused, or why they are impossible or pruned
@@ -44,15 +47,22 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "") -> dict[str, Any]:
         None where the store has none.
 
     Raises:
-        InputError: No cell matches.
-        OutsideError: The store cannot be read.
+        InputError: No cell matches, or the cells cannot be taken to that engine; see `check_engine`.
+        OutsideError: The store cannot be read, or the engine failed.
     """
     cells = select(expand(matrix), pattern) if pattern else expand(matrix)
+    check_engine(matrix, cells, engine)
     with contextlib.ExitStack() as stack:
         home = folder if (folder / DATABASE).exists() else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        site = open_site(home, stack.enter_context(Store(home)), matrix, Settings())
+        site = open_site(home, stack.enter_context(Store(home)), matrix, Settings(engine=engine))
         times, baselines = _times(home), find_baselines(matrix, cells)
-        impossible = find_impossible([cell.stack for cell in cells], site.run, site.machine)
+        impossible = find_impossible(
+            [cell.stack for cell in cells],
+            site.run,
+            site.machine,
+            None if engine == "venv" else matrix.bases,
+            forward_compat=matrix.image.forward_compat,
+        )
         entries = [
             {**_name(cell, baselines[cell]), **_state(site, cell, times, impossible.get(cell.stack, ()))}
             for cell in cells

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Stages at work that a bar names.
 _SHOWN: Final = 2
+_LONGEST: Final = 60
 
 
 class Reporter:
@@ -38,6 +39,9 @@ class Reporter:
 
     def fail(self, stage: str, subject: str, reason: str) -> None:
         """Learn that a stage failed, and why."""
+
+    def tell(self, line: str) -> None:
+        """Learn of a step within a stage, such as one of an image's build."""
 
 
 class PlainReporter(Reporter):
@@ -75,6 +79,11 @@ class PlainReporter(Reporter):
         """See `Reporter`."""
         self._say(f"{stage:<10} {subject}: failed: {reason}", done=1)
 
+    def tell(self, line: str) -> None:
+        """See `Reporter`."""
+        if self._verbose:
+            self._say(line)
+
     def _say(self, line: str, done: int = 0) -> None:
         with self._guard:
             self._done += done
@@ -95,6 +104,7 @@ class BarReporter(Reporter):
         self._stream, self._guard = stream, threading.Lock()
         self._at_work: dict[tuple[str, str], float] = {}
         self._total = 0
+        self._told = ""
 
     def __enter__(self) -> Self:
         from rich import progress  # noqa: PLC0415 - as above
@@ -138,17 +148,26 @@ class BarReporter(Reporter):
         self._progress.console.print(f"[bold]{stage}[/] {escape(subject)}: {escape(reason)}", highlight=False)
         self._end(stage, subject)
 
+    def tell(self, line: str) -> None:
+        """See `Reporter`."""
+        self._told = line
+        self._show()
+
     def _end(self, stage: str, subject: str) -> None:
         with self._guard:
             self._at_work.pop((stage, subject), None)
+            self._told = ""
         self._progress.advance(self._task)
         self._show()
 
     def _show(self) -> None:
+        from rich.markup import escape  # noqa: PLC0415 - as in __enter__
+
         with self._guard:
             current = [f"{stage} {subject}" for stage, subject in self._at_work]
         shown, more = ", ".join(current[:_SHOWN]), len(current) - _SHOWN
-        self._progress.update(self._task, description=f"{shown} and {more} more" if more > 0 else shown)
+        words = [f"{shown} and {more} more" if more > 0 else shown, self._told[:_LONGEST]]
+        self._progress.update(self._task, description=escape(" · ".join(filter(None, words))))
 
 
 def choose_reporter(*, quiet: bool, verbose: bool, stream: TextIO | None = None) -> Reporter:

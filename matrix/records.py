@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from ..compat.finding import Finding
     from ..compat.lock import Lock
     from ..compat.verdict import Throughput
+    from ..containers.image import Image
     from ..containers.venv import Environment
 
 T = TypeVar("T")
+Home: TypeAlias = "Environment | Image"
+"""A lock made real: a venv, or an image."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class CellRecord:
         lock: The lock of its stack.
         run: Its evidence document.
         measured: Its repeated run and its speed.
+        inspected: What was found in its image; without value for a venv.
         build_seconds: What making its environment took; 0 where it was there or was not needed.
         environment: Its environment; None where it was not needed or could not be made.
         impossible: The errors for which its stack was not tried at all; empty where it was.
@@ -86,11 +90,12 @@ class CellRecord:
     lock: Made[Lock]
     run: Made[dict[str, Any]] = field(default_factory=Made)
     measured: Made[Measured] = field(default_factory=Made)
+    inspected: Made[dict[str, Any]] = field(default_factory=Made)
     build_seconds: float = 0.0
-    environment: Environment | None = None
+    environment: Home | None = None
     impossible: tuple[Finding, ...] = ()
 
     @property
     def failure(self) -> Failure | None:
         """Return why the cell could not be taken to its end, by the first stage that failed."""
-        return self.lock.failure or self.run.failure or self.measured.failure
+        return self.lock.failure or self.run.failure or self.inspected.failure or self.measured.failure

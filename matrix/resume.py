@@ -66,12 +66,18 @@ def _describe(matrix: Matrix) -> dict[str, Any]:
         "specs": [[spec.name, spec.digest] for spec in matrix.specs],
         "axes": {name: list(values) for name, values in matrix.axes.items()},
         "baseline": dict(matrix.baseline),
-        "include": [asdict(stack) for stack in matrix.include],
+        "include": [_without_empty(asdict(stack)) for stack in matrix.include],
         "exclude": [dict(condition) for condition in matrix.exclude],
         "run": asdict(matrix.run),
         "throughput": asdict(matrix.throughput),
+        # Only where it says something, so that what an older release began can be gone on with.
+        **({"image": asdict(matrix.image)} if matrix.image != type(matrix.image)() else {}),
     }
     return {"schema_version": 1, "matrix": matrix.name, "digest": digest_of(tables)}
+
+
+def _without_empty(stack: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in stack.items() if value or name not in {"extras", "os"}}
 
 
 def _read(folder: Path) -> dict[str, Any]:

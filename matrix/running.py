@@ -7,21 +7,22 @@ import shutil
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compat.errors import OutsideError, StoppedError
+from ..containers.image import Image
+from .inside import PROGRAM, TENSORS
 from .jobs import failure_key, make_job, plan_runs, run_key
 from .launch import Request, run_worker
 from .records import Failure, Made
-from .store import canonical, outside, replace_file
+from .store import canonical, digest_of, outside, replace_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..compat.cell import Cell
     from ..compat.lock import Lock
-    from ..containers.venv import Environment
     from .launch import Outcome
+    from .records import Home
     from .site import Site
 
 
@@ -31,7 +32,7 @@ class Task:
 
     cell: Cell
     lock: Lock
-    environment: Environment
+    environment: Home
 
 
 def key_of(site: Site, cell: Cell, lock: Lock) -> str:
@@ -39,7 +40,10 @@ def key_of(site: Site, cell: Cell, lock: Lock) -> str:
     program = site.programs[cell.spec]
     runs = plan_runs(program.spec, cell.stack)
     job = make_job(program, cell.stack.framework, site.run, runs, site.folder)
-    return run_key(lock, site.worker_digest, program, job, site.machine)
+    key = run_key(lock, site.worker_digest, program, job, site.machine)
+    if site.images is None:
+        return key
+    return digest_of({"run": key, "image": site.images.key(cell.stack, lock), "engine": site.images.engine.kind})
 
 
 def find_run(site: Site, cell: Cell, lock: Lock) -> Made[dict[str, Any]] | None:
@@ -88,7 +92,7 @@ def work_folder(site: Site, cell: Cell) -> Path:
 
 
 def prepare(
-    site: Site, cell: Cell, environment: Environment, name: str, runs: list[dict[str, Any]], *, serve: bool = False
+    site: Site, cell: Cell, environment: Home, name: str, runs: list[dict[str, Any]], *, serve: bool = False
 ) -> Request:
     """Write a cell's job and return how to run it.
 
@@ -104,13 +108,17 @@ def prepare(
         OutsideError: The folder cannot be written.
     """
     folder = work_folder(site, cell)
-    job = make_job(site.programs[cell.spec], cell.stack.framework, site.run, runs, folder / name)
+    image = environment if isinstance(environment, Image) else None
+    program = site.programs[cell.spec]
+    job = make_job(program, cell.stack.framework, site.run, runs, folder / name)
+    if image is not None:
+        job = {**job, "program": str(PROGRAM), "tensors": str(TENSORS)}
     with outside(site.folder):
         shutil.rmtree(folder / name, ignore_errors=True)
         replace_file(folder / f"{name}.job.json", canonical({**job, "serve": serve}))
         (folder / f"{name}.json").unlink(missing_ok=True)
     return Request(
-        python=environment.python,
+        python=Path(environment.python),
         bundle=site.worker,
         job=folder / f"{name}.job.json",
         evidence=folder / f"{name}.json",
@@ -119,6 +127,8 @@ def prepare(
         threads=site.run.threads,
         time_limit=float(site.run.time_limit),
         memory_limit=site.run.memory_limit * 1024 * 1024,
+        image=image,
+        program=program.path,
     )
 
 

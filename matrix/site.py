@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..backends.spec import Spec
+    from ..compat.cell import Stack
     from ..containers.interpreter import Interpreter
     from .config import Matrix, RunSettings, ThroughputSettings
+    from .imaging import Images
     from .machine import Machine
     from .store import Store
 
@@ -47,6 +49,7 @@ class Site:
         reporter: Who is told of progress.
         cancel: Set when everything is to stop.
         interpreters: Those found so far, or why there is none, by version.
+        images: How images are made; None where environments are venvs.
     """
 
     folder: Path
@@ -61,13 +64,18 @@ class Site:
     reporter: Reporter = field(default_factory=Reporter)
     cancel: threading.Event = field(default_factory=threading.Event)
     interpreters: dict[str, Interpreter | UnsolvableError] = field(default_factory=dict)
+    images: Images | None = None
 
-    def interpreter(self, python: str) -> Interpreter:
-        """Return an interpreter of that version; looked for once.
+    def interpreter(self, stack: Stack) -> Interpreter:
+        """Return an interpreter of a stack's version; looked for once.
 
         Raises:
             UnsolvableError: There is none.
+            OutsideError: The engine, or what a base is made from, failed.
         """
+        if self.images is not None:
+            return self.images.interpreter(stack)
+        python = stack.python
         if python not in self.interpreters:
             try:
                 self.interpreters[python] = find_python(python, self.cancel)
@@ -86,13 +94,23 @@ class Site:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a site is opened; see `Site` for the attributes, and `archive.bundle` for `source`."""
+    """How a site is opened.
+
+    Attributes:
+        fresh: As `Site.fresh`.
+        jobs: As `Site.jobs`; None for as many as the machine has room for.
+        reporter: As `Site.reporter`.
+        cancel: As `Site.cancel`.
+        source: As that of `archive.bundle`.
+        engine: `venv`, or the engine that images are built and run with: `docker` or `podman`.
+    """
 
     fresh: bool = False
     jobs: int | None = None
     reporter: Reporter = field(default_factory=Reporter)
     cancel: threading.Event = field(default_factory=threading.Event)
     source: Path | None = None
+    engine: str = "venv"
 
 
 def open_site(folder: Path, store: Store, matrix: Matrix, settings: Settings) -> Site:
@@ -115,7 +133,16 @@ def open_site(folder: Path, store: Store, matrix: Matrix, settings: Settings) ->
         jobs=settings.jobs or max(1, len(os.sched_getaffinity(0)) // matrix.run.threads),
         reporter=settings.reporter,
         cancel=settings.cancel,
+        images=_open_images(matrix, settings),
     )
+
+
+def _open_images(matrix: Matrix, settings: Settings) -> Images | None:
+    if settings.engine == "venv":
+        return None
+    from .imaging import open_images  # noqa: PLC0415 - the engine's client is only loaded where there is one
+
+    return open_images(settings.engine, matrix.image, matrix.bases, settings.reporter.tell, settings.cancel)
 
 
 def _compile(folder: Path, store: Store, spec: Spec) -> Program:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..compat.cell import Cell
-from ..compat.errors import OutsideError, StackproofError, UnsupportedError
+from ..compat.errors import Fault, InputError, OutsideError, StackproofError, UnsupportedError
 from ..compat.pins import read_backend
+from ..containers.engine.connect import connect
+from ..containers.image import image_of
 from ..containers.venv import cache_folder, environment_of
 from .config import Matrix, RunSettings
 from .jobs import plan_measured
@@ -25,8 +27,7 @@ from .store import Store, outside
 if TYPE_CHECKING:
     from ..backends.spec import Gpt, Spec
     from ..compat.cell import Stack
-    from ..containers.venv import Environment
-    from .records import Made
+    from .records import Home, Made
     from .site import Site
 
 SCHEMA_VERSION = 1
@@ -46,16 +47,18 @@ class Run:
     Attributes:
         spec: The spec.
         backend: A backend, such as `torch` or `torch==2.14.1`.
-        environment: A venv of the user's own; None for one made for the backend.
+        environment: A venv of the user's own, or the name of an image; None for a venv made for the backend.
         device: `auto`, `cpu` or `cuda`.
         threads: CPU threads.
+        engine: `venv`, or the engine that has the image: `docker` or `podman`.
     """
 
     spec: Spec
     backend: str
-    environment: Path | None = None
+    environment: Path | str | None = None
     device: str = "auto"
     threads: int = 1
+    engine: str = "venv"
 
 
 def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
@@ -65,10 +68,10 @@ def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
         Tables of the contract's `train --json`.
 
     Raises:
-        InputError: An unknown backend, or no venv where one was named.
+        InputError: An unknown backend, or no venv or image where one was named.
         UnsupportedError: The spec asks for what the framework or the device cannot do.
         FailedError: The run failed; the message says how.
-        OutsideError: Package index, network or disk failed.
+        OutsideError: Package index, engine, network or disk failed.
     """
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     stack = read_backend(run.backend, python)
@@ -90,7 +93,7 @@ def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
 
 
 def _train(site: Site, stack: Stack, run: Run) -> dict[str, Any]:
-    environment = environment_of(run.environment) if run.environment is not None else _environment(site, stack)
+    environment = _home(site, stack, run)
     cell = Cell(stack, run.spec.name)
     request = prepare(site, cell, environment, "run", [plan_measured(run.spec)])
     site.reporter.start("run", cell.id)
@@ -101,7 +104,15 @@ def _train(site: Site, stack: Stack, run: Run) -> dict[str, Any]:
     return _tables(collect(site, request, outcome), run)
 
 
-def _environment(site: Site, stack: Stack) -> Environment:
+def _home(site: Site, stack: Stack, run: Run) -> Home:
+    if run.engine == "venv":
+        return environment_of(run.environment) if run.environment is not None else _environment(site, stack)
+    if run.environment is None:
+        raise InputError("--engine", [Fault(run.engine, "runs in an image: name one with --env")])
+    return image_of(connect(run.engine), str(run.environment))
+
+
+def _environment(site: Site, stack: Stack) -> Home:
     return _required(make_environment(site, stack, _required(lock_stack(site, stack))))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import time
@@ -21,11 +22,13 @@ from .surroundings import make_folders, surroundings
 if TYPE_CHECKING:
     import threading
 
+    from ..containers.image import Image
     from .outcome import Cut, Outcome
 
 TICK: Final = 0.05  # seconds between looks
 _LOOK_ALL: Final = 1.0  # seconds between looks for new children: these read all of /proc
-_DUMP_TIME: Final = 0.5
+DUMP_TIME: Final = 0.5  # seconds that a hanging worker gets to write where it hangs
+_CHUNK: Final = 65536
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,17 @@ class Request:
     """A worker to run.
 
     Attributes:
-        python: The environment's interpreter.
+        python: The environment's interpreter; of an image, its path in there.
         bundle: The worker's zip.
         job: The job file.
-        evidence: Where the worker writes its evidence.
+        evidence: Where the worker's evidence goes; its tensors go to the folder of that name without suffix.
         folder: The run's own folder: its log (`worker.log`), temporary files and compiler caches.
         device: `auto`, `cpu` or `cuda`.
         threads: CPU threads.
         time_limit: Seconds that it may take.
         memory_limit: Bytes that it and its children may hold in memory together; 0 for no limit.
+        image: The image to run it in; None for a venv on this machine.
+        program: The program's file, which is copied into a container beside the job.
     """
 
     python: Path
@@ -53,6 +58,8 @@ class Request:
     threads: int = 1
     time_limit: float = 600.0
     memory_limit: int = 0
+    image: Image | None = None
+    program: Path | None = None
 
     @property
     def log(self) -> Path:
@@ -119,6 +126,29 @@ class Watch:
         ending = Ending(cut, self.child.returncode, seconds, self._peak, broken, killed)
         return judge_ending(ending, self._request.log, self._request.evidence)
 
+    def write(self, data: bytes) -> None:
+        """Write to its standard input; that it is gone is noticed when it is looked at."""
+        pipe = self.child.stdin
+        if pipe is not None:
+            try:
+                pipe.write(data)
+                pipe.flush()
+            except BrokenPipeError:
+                return
+
+    def read(self, seconds: float) -> bytes:
+        """Return what it wrote to its standard output, waiting so long at most; empty where it wrote nothing."""
+        pipe = self.child.stdout
+        if pipe is None or not select.select([pipe], [], [], seconds)[0]:
+            return b""
+        if chunk := os.read(pipe.fileno(), _CHUNK):
+            return chunk
+        time.sleep(seconds)
+        return b""
+
+    def bring(self) -> None:
+        """See that its evidence lies where the request says: it does, once it is written."""
+
     def _measure(self) -> None:
         now = time.monotonic()
         if now - self._looked > _LOOK_ALL:
@@ -129,7 +159,7 @@ class Watch:
     def _dump(self) -> None:
         """Let `faulthandler` write into the log where the worker hangs."""
         os.kill(self.child.pid, signal.SIGABRT)
-        deadline = time.monotonic() + _DUMP_TIME
+        deadline = time.monotonic() + DUMP_TIME
         while not process.has_exited(self.child) and time.monotonic() < deadline:
             time.sleep(TICK)
 

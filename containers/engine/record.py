@@ -30,6 +30,8 @@ class ImageRecord:
         size: Bytes of its layers.
         architecture: Such as `amd64`.
         os: Such as `linux`.
+        command: What it starts: entry point and arguments.
+        workdir: Where it starts.
     """
 
     id: str
@@ -42,6 +44,8 @@ class ImageRecord:
     size: int
     architecture: str
     os: str
+    command: tuple[str, ...] = ()
+    workdir: str = ""
 
 
 def find_image(engine: Engine, reference: str) -> ImageRecord | None:
@@ -81,4 +85,6 @@ def _read(found: dict[str, Any]) -> ImageRecord:
         size=int(found.get("Size") or 0),
         architecture=str(found.get("Architecture") or ""),
         os=str(found.get("Os") or ""),
+        command=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
+        workdir=str(config.get("WorkingDir") or ""),
     )

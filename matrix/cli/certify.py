@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     matrix = load_matrix(options.matrix)
     folder = output_folder(options, matrix)
     reporter = choose_reporter(quiet=options.quiet, verbose=options.verbose)
-    settings = Settings(fresh=options.fresh, jobs=options.jobs, reporter=reporter)
+    settings = Settings(fresh=options.fresh, jobs=options.jobs, reporter=reporter, engine=options.engine)
     report = certify(Request(matrix, folder, options.cell, options.resume, settings))
     show(report, folder, as_json=options.json)
     return exit_code(report)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Show the plan of a matrix."""
     matrix = load_matrix(options.matrix)
-    found = plan(matrix, output_folder(options, matrix), options.cell)
+    found = plan(matrix, output_folder(options, matrix), options.cell, options.engine)
     with standard_output() as stream:
         if options.json:
             stream.write(render_json(found))

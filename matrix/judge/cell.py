@@ -17,7 +17,8 @@ from .checks import (
     check_versions,
 )
 from .evidence import QUANTITIES, read_track
-from .verdict import explain_findings, find_verdict
+from .image import check_image, was_simulated
+from .verdict import explain_failed, explain_findings, find_verdict
 
 if TYPE_CHECKING:
     from ...compat.verdict import Level, Throughput, Verdict
@@ -62,16 +63,22 @@ def judge_cell(record: CellRecord, judge: SpecJudge, minimum_ratio: float) -> Ju
     """
     if record.impossible:
         return Judgement("incompatible", "declared", explain_findings(record.impossible))
-    failure = record.failure
+    failure, looked = record.failure, check_image(record)
     tracks = judge.tracks.get(record.cell.id)
-    if failure is not None and (tracks is None or not failure.outside):
-        return Judgement("untested" if failure.outside else "broken", _level(record), (failure.reason,))
+    if failure is not None and not failure.outside:
+        return Judgement("broken", _level(record), (failure.reason, *explain_failed(looked)), looked)
     if tracks is None or judge.standard is None:
-        return Judgement("untested", _level(record), ("it was not run",))
+        return _judge_image(record, looked, failure.reason if failure is not None else "it was not run")
     judged = _judge_tracks(record, judge, tracks, minimum_ratio)
     if failure is not None and judged.verdict == "certified":
         return replace(judged, verdict="untested", reasons=(failure.reason,))
     return judged
+
+
+def _judge_image(record: CellRecord, looked: tuple[Check, ...], why: str) -> Judgement:
+    """Judge a cell that was not run by its image alone: one that must not be is no better for it."""
+    verdict, reasons = find_verdict(looked, None)
+    return Judgement("untested" if verdict == "certified" else verdict, _level(record), (why, *reasons), looked)
 
 
 def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_ratio: float) -> Judgement:
@@ -79,7 +86,7 @@ def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_
     if standard is None or document is None or record.lock.value is None:
         raise AssertionError("a cell with tracks has a lock, a document and a standard")
     trajectory, departure = check_trajectory(tracks, standard)
-    checks = [trajectory, check_reference(tracks, standard.reference)]
+    checks = [*check_image(record), trajectory, check_reference(tracks, standard.reference)]
     measured = record.measured.value
     if measured is not None and measured.repeat is not None:
         checks.append(check_determinism(tracks, read_track(measured.repeat, judge.blob), document))
@@ -123,6 +130,8 @@ def _why_no_ratio(record: CellRecord) -> str:
 def _level(record: CellRecord) -> Level:
     if record.run.value is not None:
         return "trained-gpu" if record.run.value["platform"]["device"] == "cuda" else "trained-cpu"
+    if record.inspected.value is not None:
+        return "simulated" if was_simulated(record.inspected.value) else "inspected"
     return "resolved" if record.lock.value is not None else "declared"
 
 

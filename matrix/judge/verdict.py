@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .envelope import DRIFT
 
@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from ...compat.verdict import Check, Verdict
     from .envelope import Departure
 
+_BROKEN: Final = frozenset({"versions", "linking", "cuda-libraries", "symbols", "packages", "hygiene"})
+_INCOMPATIBLE: Final = frozenset({"architectures", "drivers"})
+
 
 def find_verdict(checks: Sequence[Check], departure: Departure | None) -> tuple[Verdict, list[str]]:
     """Return the verdict of a cell that ran, with its reasons.
 
     The gravest failure decides: wrong numbers before drift, drift before speed. A process that loaded other versions
-    than the locked ones showed nothing about the lock, so its cell is `broken`.
+    than the locked ones showed nothing about the lock, so its cell is `broken`; so is an image that does not hold what
+    its lock says, or cannot load it. An image that a driver or GPU of the matrix refuses is `incompatible`.
 
     Args:
         checks: Every check of the cell.
@@ -26,10 +30,12 @@ def find_verdict(checks: Sequence[Check], departure: Departure | None) -> tuple[
     """
     failed = {check.name: check for check in checks if check.outcome == "fail"}
     reasons = [check.why for check in failed.values()]
-    if "versions" in failed:
+    if _BROKEN & failed.keys():
         return "broken", reasons
     if "start" in failed or "reference" in failed or "determinism" in failed:
         return "incorrect", reasons
+    if _INCOMPATIBLE & failed.keys():
+        return "incompatible", reasons
     if "trajectory" in failed:
         drifted = departure is not None and departure.excess <= DRIFT
         return "drifted" if drifted else "incorrect", reasons
@@ -47,3 +53,8 @@ def explain_findings(findings: Sequence[Finding]) -> tuple[str, ...]:
             lines.append(f"mend: {'; or '.join(finding.fix)}")
         lines.append(f"stackproof explain {finding.code} says more")
     return tuple(dict.fromkeys(lines))
+
+
+def explain_failed(checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return why the checks that failed did."""
+    return tuple(check.why for check in checks if check.outcome == "fail")

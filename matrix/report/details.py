@@ -46,6 +46,7 @@ def _cell(cell: CellEntry) -> dict[str, Any]:
         "framework": cell["stack"]["package"],
         "build": " · ".join(part for part in (cell["build"], cell["build_source"]) if part),
         "packages": sorted(cell["packages"].items()),
+        "image": _image(cell),
         "digests": _digests(cell),
         "log": clean("\n".join(cell["log"])).split("\n") if cell["log"] else [],
     }
@@ -64,6 +65,22 @@ def _facts(cell: CellEntry) -> list[list[str]]:
         ["Time", seconds(sum(cell["seconds"].values())) if cell["seconds"] else "", ""],
     ]
     return [fact for fact in found if fact[1]]
+
+
+def _image(cell: CellEntry) -> dict[str, Any] | None:
+    image = cell.get("image")
+    if image is None:
+        return None
+    whole = image["size"] or 1
+    return {
+        "name": one_line(image["reference"]),
+        "note": f"{size(image['size'])}, made and run by {one_line(image['engine'])}",
+        "base": one_line(image["base"]),
+        "id": one_line(image["id"]),
+        "layers": [
+            {"name": one_line(name), "share": count / whole, "label": size(count)} for name, count in image["layers"]
+        ],
+    }
 
 
 def _throughput(cell: CellEntry) -> dict[str, Any] | None:

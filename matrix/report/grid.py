@@ -57,8 +57,11 @@ def lay_out(report: Report) -> Grid:
 
 
 def describe(stack: StackEntry) -> str:
-    """Return all of a stack but its framework, such as `Python 3.11, numpy 2.2.6`."""
-    return ", ".join([f"Python {stack['python']}", *(f"{name} {pin}" for name, pin in stack["packages"].items())])
+    """Return all of a stack but its framework, such as `extra cuda12, Python 3.11, numpy 2.2.6, debian:bookworm`."""
+    extras = [f"extra {name}" for name in stack.get("extras", ())]
+    pins = [f"{name} {pin}" for name, pin in stack["packages"].items()]
+    system = [stack["os"]] if stack.get("os") else []
+    return ", ".join([*extras, f"Python {stack['python']}", *pins, *system])
 
 
 def _row(name: str, by_spec: dict[str, CellEntry], specs: tuple[str, ...]) -> Row:

@@ -46,6 +46,7 @@ def render_markdown(report: Mapping[str, Any]) -> str:
         _reasons(entries),
         _references(entries),
         _versions(entries),
+        _images(entries),
         *(_details(cell) for cell in unsettled(entries)),
         _words(entries),
     ]
@@ -125,9 +126,6 @@ def _reference(spec: SpecEntry) -> list[str]:
 
 
 def _versions(report: Report) -> str:
-    first: dict[str, CellEntry] = {}
-    for cell in report["cells"]:
-        first.setdefault(stack_id(cell), cell)
     rows = (
         [
             code(name),
@@ -138,10 +136,38 @@ def _versions(report: Report) -> str:
             str(len(cell["packages"])) if cell["packages"] else NONE,
             code(cell["lock_digest"][:12]) if cell["lock_digest"] else NONE,
         ]
-        for name, cell in first.items()
+        for name, cell in _first_cells(report).items()
     )
     header = ["stack", "framework", "with", "build", "numpy", "packages", "lock"]
     return "## Versions\n\n" + table(header, rows)
+
+
+def _images(report: Report) -> str:
+    images = {name: cell.get("image") for name, cell in _first_cells(report).items()}
+    rows = (
+        [
+            code(name),
+            code(image["reference"]),
+            text(image["engine"]),
+            code(image["content_digest"][:12]),
+            text(image["base"].partition("@")[0]),
+            size(image["size"]),
+            text(", ".join(f"{layer} {size(count)}" for layer, count in image["layers"])),
+        ]
+        for name, image in images.items()
+        if image
+    )
+    header = ["stack", "image", "engine", "content", "base", "size", "of which"]
+    return f"## Images\n\n{table(header, rows)}" if any(images.values()) else ""
+
+
+def _first_cells(report: Report) -> dict[str, CellEntry]:
+    """Return the first cell of each stack that has an image, else its first cell, by the stack's id."""
+    first: dict[str, CellEntry] = {}
+    for cell in report["cells"]:
+        if not first.setdefault(stack_id(cell), cell).get("image") and cell.get("image"):
+            first[stack_id(cell)] = cell
+    return first
 
 
 def _details(cell: CellEntry) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # The stages of a cell in the order of the way; others come after them.
-STAGES: Final = ("resolve", "build", "run", "measure", "throughput")
+STAGES: Final = ("resolve", "build", "inspect", "run", "measure", "throughput")
 # From the verdict that a reader must see first to the one that asks for nothing.
 BY_URGENCY: Final[tuple[Verdict, ...]] = (
     "incorrect",
@@ -79,13 +79,27 @@ class Curves(TypedDict):
 
 
 class StackEntry(TypedDict):
-    """The stack of a cell; `packages` are the further pins of the matrix."""
+    """The stack of a cell; `packages` are the further pins of the matrix. What it does not ask for is left out."""
 
     package: str
     version: str
+    extras: NotRequired[list[str]]
     python: str
     packages: dict[str, str]
+    os: NotRequired[str]
     framework: str
+
+
+class ImageEntry(TypedDict):
+    """The image that a cell ran in: its name in the engine, its digests, its base, and the bytes of each layer."""
+
+    engine: str
+    reference: str
+    id: str
+    content_digest: str
+    base: str
+    size: int
+    layers: list[tuple[str, int]]
 
 
 class CellEntry(TypedDict):
@@ -103,6 +117,7 @@ class CellEntry(TypedDict):
     throughput: ThroughputEntry | None
     lock_digest: str | None
     image_digest: str | None
+    image: NotRequired[ImageEntry | None]
     build: str | None
     build_source: str | None
     packages: dict[str, str]

@@ -27,15 +27,15 @@ VERDICT_MEANINGS: Final[dict[Verdict, str]] = {
     "drifted": "It leaves the envelope of what rounding explains, but by little: worth a look.",
     "regressed": "Correct, but slower than the baseline: the whole interval lies below the smallest ratio allowed.",
     "incorrect": "It trains, but wrongly: far outside the envelope, apart from the reference, or not repeatable.",
-    "broken": "Resolving, installing or running failed, a limit was met, or other packages than the locked ones ran.",
-    "incompatible": "A known rule says that it cannot work, so that it was not tried.",
+    "broken": "Resolving, installing or running failed, a limit was met, or what was made is not what the lock says.",
+    "incompatible": "A known rule rules it out, so that it was not tried; or its image does not serve GPU or driver.",
     "untested": "Not taken far enough to be judged.",
 }
 LEVEL_MEANINGS: Final[dict[Level, str]] = {
     "declared": "The matrix names it. Nothing was tried.",
     "resolved": "An exact set of packages with hashes was found for it.",
-    "inspected": "The environment was built from that lock, and what it holds was read back.",
-    "simulated": "The spec's program was carried through on a stand-in for the hardware. Nothing was trained.",
+    "inspected": "An image was built from that lock and looked into from within. Nothing was run in it.",
+    "simulated": "The image's CUDA runtime was asked, inside it, about stand-ins of drivers. Nothing was trained.",
     "trained-cpu": "The spec was trained in that environment on a CPU, and its results were judged.",
     "trained-gpu": "The spec was trained in that environment on a GPU, and its results were judged.",
 }

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 FRAMEWORKS = {"torch", "tensorflow", "jax", "jaxlib", "keras"}
-HEAVY = {"rich", "jinja2", "onnx", "uv", "platformdirs"}
+ENGINE = {"docker", "requests", "urllib3", "pip"}
+HEAVY = {"rich", "jinja2", "onnx", "uv", "platformdirs", *ENGINE}
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -27,7 +28,14 @@ def loaded_by(statement: str) -> set[str]:
         ("stackproof.compat.pins", FRAMEWORKS | HEAVY | {"numpy"}),
         ("stackproof.containers.venv", FRAMEWORKS | HEAVY | {"numpy"}),
         ("stackproof.matrix.cli", FRAMEWORKS | HEAVY | {"numpy", "packaging"}),
-        ("stackproof.matrix.cli.certify", FRAMEWORKS | {"rich"}),
+        ("stackproof.containers.engine.connect", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.containers.engine.container", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.containers.image", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.containers.inspecting.inspect", FRAMEWORKS | HEAVY | {"numpy"}),
+        ("stackproof.matrix.imaging", FRAMEWORKS | {"rich", *ENGINE}),
+        ("stackproof.matrix.cli.certify", FRAMEWORKS | {"rich", *ENGINE}),
+        ("stackproof.matrix.cli.build", FRAMEWORKS | {"rich", *ENGINE}),
+        ("stackproof.matrix.cli.images", FRAMEWORKS | {"rich", *ENGINE}),
         ("stackproof.matrix.cli.check", FRAMEWORKS | HEAVY | {"numpy"}),
         ("stackproof.matrix.cli.doctor", FRAMEWORKS | HEAVY | {"numpy"}),
         ("stackproof.matrix.cli.explain", FRAMEWORKS | HEAVY | {"numpy"}),

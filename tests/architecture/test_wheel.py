@@ -61,3 +61,13 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert (about["Name"], about["License-Expression"]) == ("stackproof", "Apache-2.0")
     assert about["Requires-Python"] == ">=3.11"
     assert not {"torch", "tensorflow", "jax", "onnx"} & {need.split(">")[0] for need in about.get_all("Requires-Dist")}
+
+
+def test_the_wheel_asks_for_what_images_need(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (path,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        about = Parser().parsestr(archive.read(path).decode())
+        tables = {name for name in archive.namelist() if name.startswith("stackproof/containers/data/")}
+    assert {"docker", "pip"} <= {need.split(">")[0] for need in about.get_all("Requires-Dist")}
+    assert tables == {f"stackproof/{path.relative_to(ROOT)}" for path in (ROOT / "containers" / "data").iterdir()}
+    assert tables

@@ -119,8 +119,12 @@ def test_normal_versions_are_taken(folder: Path, version: str) -> None:
         (BASE + 'spec = ["a"]', "axes.spec", "specs are listed under the top-level key"),
         *[
             (BASE + f'{name} = ["12"]', f"axes.{name}", "not built yet")
-            for name in ("cuda", "cudnn", "nccl", "driver", "gpu", "os", "glibc", "CUDA")
+            for name in ("cuda", "cudnn", "nccl", "gpu", "CUDA")
         ],
+        (BASE + 'driver = ["550.54.15"]', "axes.driver", "under `image.drivers`"),
+        *[(BASE + f'{name} = ["2.36"]', f"axes.{name}", "follows from `os`") for name in ("glibc", "libc")],
+        (BASE + 'extras = ["cuda12"]', "axes.extras", "in an [[include]]"),
+        (BASE + 'framework = ["torch"]', "axes.framework", "an [[include]] of several frameworks"),
         (BASE + 'Typing_Extensions = ["1.0"]', "axes.Typing_Extensions", "write typing-extensions"),
         (BASE + '"a b" = ["1.0"]', 'axes."a b"', "is no name of a Python distribution"),
         (BASE + '"numpy\\n" = ["1.0"]', 'axes."numpy\\n"', "is no name of a Python distribution"),
@@ -176,6 +180,12 @@ def test_normal_versions_are_taken(folder: Path, version: str) -> None:
         (BASE + '[[include]]\ntorch = "2.1.0"\njax = "0.9.2"', "include[0].jax", "write another [[include]]"),
         (BASE + '[[include]]\npytorch = "2.1.0"', "include[0].pytorch", "write torch"),
         (BASE + '[[include]]\ntorch = "2.1.0"\ncuda = "13"', "include[0].cuda", "not built yet"),
+        (BASE + '[[include]]\ntorch = "2.1.0"\ndriver = "550.54.15"', "include[0].driver", "under `image.drivers`"),
+        (
+            BASE + '[[include]]\ntorch = "2.1.0"\n' + "\n".join(f'package{n} = "1.0"' for n in range(32)),
+            "include[0]",
+            "at most 32 keys, not 33",
+        ),
         (BASE + '[[include]]\ntorch = ["2.1.0"]', "include[0].torch", "must be a version in quotes, not a list"),
         (BASE + '[[include]]\ntorch = "2.1.0"\npython = "3.7"', "include[0].python", "known are 3.9 to 3.14"),
         (BASE + '[include]\ntorch = "2.1.0"', "include", "write [[include]]"),
@@ -259,10 +269,12 @@ def test_a_missing_matrix_file_is_refused(folder: Path) -> None:
         load_matrix(folder / "gone.toml")
 
 
-TOP = ["name", "specs", "axes", "baseline", "include", "exclude", "run", "throughput"]
+TOP = ["name", "specs", "axes", "baseline", "include", "exclude", "run", "throughput", "image", "bases"]
 INNER = ["torch", "jax", "python", "numpy", "cuda", "pytorch", "spec", "device", "threads", "rounds", "torch_backend"]
-KEYS = st.sampled_from([*TOP, *INNER])
-WORDS = st.sampled_from(["a.toml", "b.toml", "a", "2.13.0", "0.9.2", "3.11", "cpu", "auto", "1.0"])
+KEYS = st.sampled_from([*TOP, *INNER, "os", "extras", "framework", "packages", "labels", "drivers"])
+WORDS = st.sampled_from(
+    ["a.toml", "b.toml", "a", "2.13.0", "0.9.2", "3.11", "cpu", "auto", "1.0", "debian:bookworm", "torch", "cuda12"]
+)
 SCALARS = st.one_of(
     st.integers(), st.integers(0, 20), st.floats(), st.booleans(), st.text(max_size=5), WORDS, st.dates(), st.none()
 )

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Schedule, Train
-from stackproof.matrix.config import Matrix, RunSettings, ThroughputSettings, load_matrix
+from stackproof.matrix.config import ImageSettings, Matrix, RunSettings, ThroughputSettings, load_matrix
 from stackproof.matrix.expand import baseline_of, expand
+from stackproof.matrix.machine import Machine
+from stackproof.matrix.pruning import find_impossible
 from stackproof.matrix.spec_file import load_spec
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,7 @@ SECTIONS = [
     ("spec.md", "`[train]`", Train),
     ("matrix.md", "`[run]`", RunSettings),
     ("matrix.md", "`[throughput]`", ThroughputSettings),
+    ("matrix.md", "`[image]`", ImageSettings),
 ]
 
 
@@ -42,7 +45,9 @@ def rows(page: str, title: str) -> dict[str, str]:
 def default_of(record: type, name: str) -> str:
     if (record, name) == (Data, "kind"):
         return "fits the model"
-    value: Any = getattr(record, name)
+    value: Any = getattr(record, name, None)
+    if (record, name) == (ImageSettings, "labels"):
+        return "none"
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
@@ -72,6 +77,26 @@ def test_the_quickstart_is_six_stacks_by_two_specs() -> None:
     baselines = [baseline_of(matrix, cell) for cell in cells]
     assert {found.stack.version for found in baselines if found is not None} == {"2.13.0", "2.20.0", "0.9.2"}
     assert None not in baselines
+
+
+def test_the_images_are_eight_for_nine_cells_and_none_is_ruled_out() -> None:
+    matrix = load_matrix(ROOT / "examples" / "images.toml")
+    cells = expand(matrix)
+    assert [cell.stack.id for cell in cells] == [
+        "tensorflow-cpu2.21.0-py311-bookworm",
+        "tensorflow-cpu2.21.0-py313-trixie",
+        "jax0.10.2-py311-bookworm",
+        "jax0.10.2-py313-trixie",
+        "jax0.10.2-cuda12-py311-bookworm",
+        "torch2.13.0+cpu-py311-bookworm",
+        "torch2.15.0-py313-trixie",
+        "torch2.15.0-py313-jax0.10.2-trixie",
+        "jax0.10.2-py313-torch2.15.0-trixie",
+    ]
+    assert len({(cell.stack.requirements, cell.stack.os) for cell in cells}) == 8
+    assert {cell.stack.package for cell in cells if baseline_of(matrix, cell) is None} == {"torch"}
+    machine = Machine("Debian GNU/Linux 12 (bookworm)", "a processor", 2, 2**30, None, None, "3.11.7")
+    assert find_impossible([cell.stack for cell in cells], matrix.run, machine, matrix.bases) == {}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*_tiny.toml")), ids=lambda path: path.stem)

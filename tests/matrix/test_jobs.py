@@ -167,6 +167,8 @@ LOCKED: dict[str, Any] = {
         {"stack": replace(STACK, version="2.15.0")},
         {"stack": replace(STACK, packages=(("scipy", "1.16.1"),))},
         {"stack": replace(STACK, packages=())},
+        {"stack": replace(STACK, extras=("opt-einsum",))},
+        {"stack": replace(STACK, packages=(("jax", "0.10.2"), ("scipy", "1.16.0")))},
         {"python": "3.11.8"},
         {"platform": "linux_aarch64"},
         {"torch_backend": "cpu"},
@@ -181,6 +183,18 @@ def test_a_locks_key_changes_with_what_is_resolved_and_from_where(changes: dict[
 @pytest.mark.parametrize("environ", [{}, {"HOME": "/root"}, {"UV_CACHE_DIR": "/tmp"}, {"PIP_QUIET": "1"}])  # noqa: S108 - a value
 def test_a_locks_key_does_not_change_with_other_variables(environ: dict[str, str]) -> None:
     assert lock_key(**{**LOCKED, "environ": environ}) == lock_key(**LOCKED)
+
+
+def test_a_locks_key_tells_on_which_of_several_frameworks_specs_run() -> None:
+    torch = Stack("torch", "2.13.0", "3.11", (("jax", "0.10.2"),))
+    jax = Stack("jax", "0.10.2", "3.11", (("torch", "2.13.0"),))
+    assert torch.requirements == jax.requirements
+    assert lock_key(**{**LOCKED, "stack": torch}) != lock_key(**{**LOCKED, "stack": jax})
+
+
+def test_the_key_of_a_lock_that_older_releases_kept_is_the_same() -> None:
+    asked = {"stack": STACK, "torch_backend": "cpu", "environ": {}}
+    assert lock_key(**{**LOCKED, **asked}) == "7bf06f7f239556fcb67f57cc762c710bfeea83f3846cf2da7f3c86407bc0362c"
 
 
 def test_keys_are_digests() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,14 @@ def test_what_is_ruled_out_needs_no_python_and_is_looked_at_where_pruning_is_off
     tried = plan(Matrix("m", "m.toml", (SPEC,), axes, {"torch": "1.0"}, run=UNPRUNED), fleet.folder)
     assert states(tried) == [("impossible", "impossible")]
     assert tried["cells"][0]["pruned"] is None
+
+
+def test_a_base_image_without_an_engine_is_refused_as_certify_would(fleet: Fleet) -> None:
+    matrix = replace(fleet.matrix(), include=(Stack("jax", "1.0", "3.13", os="debian:trixie"),))
+    with pytest.raises(InputError, match="--engine docker"):
+        plan(matrix, fleet.folder)
+    assert len(plan(matrix, fleet.folder, "torch*")["cells"]) == 2
+    assert not fleet.folder.exists()
 
 
 def test_cells_can_be_chosen(fleet: Fleet) -> None:

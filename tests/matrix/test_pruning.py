@@ -9,6 +9,7 @@ import pytest
 
 from stackproof.compat.cell import Stack
 from stackproof.compat.finding import Finding
+from stackproof.containers.bases.pins import Pin, Pins, load_pins
 from stackproof.matrix import pruning
 from stackproof.matrix.machine import Machine
 from stackproof.matrix.pruning import find_impossible
@@ -162,3 +163,73 @@ def test_a_gpu_that_a_build_has_no_code_for_prunes_unless_another_kind_is_beside
     assert codes(stack, run=run, on=machine("Tesla K80", "580.65.06"))[stack.id]
     assert codes(stack, run=run, on=machine("Tesla K80, NVIDIA H200", "580.65.06")) == {}
     assert codes(stack, run=run, on=machine("NVIDIA H200, NVIDIA H200", "580.65.06")) == {}
+
+
+def imaged(*stacks: Stack, **settings: Any) -> dict[str, list[str]]:
+    given: dict[str, Any] = {"run": RunSettings(), "machine": machine(), "bases": load_pins(), **settings}
+    return {stack.id: [finding.code for finding in found] for stack, found in find_impossible(stacks, **given).items()}
+
+
+OLD_BASE = Pin("team/old:1", "registry", python="3.11", glibc="2.17", repository="team/old", tag="1")
+
+
+def test_an_image_is_judged_by_the_system_of_its_base_and_a_venv_by_this_machines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack, old = Stack("torch", "2.13.0", "3.11"), Stack("torch", "2.13.0", "3.11", os="team/old:1")
+    bases = Pins({**load_pins(), OLD_BASE.name: OLD_BASE})
+    assert imaged(stack, old, bases=bases) == {"torch2.13.0-py311-team-old-1": ["SP602"]}
+    (finding,) = find_impossible([old], RunSettings(), machine(), bases)[old]
+    assert "the base image team/old:1" in {reason.source for reason in finding.because}
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.17"))
+    assert codes(stack) == {stack.id: ["SP602"]}
+    assert imaged(stack) == {}
+
+
+def test_a_stack_without_a_base_image_is_judged_by_the_one_that_it_is_built_on() -> None:
+    assert imaged(Stack("torch", "2.13.0", "3.11"), bases=Pins({OLD_BASE.name: OLD_BASE})) == {
+        "torch2.13.0-py311": ["SP602"]
+    }
+
+
+def test_of_a_base_image_that_is_named_by_its_digest_no_c_library_is_known() -> None:
+    stack = Stack("torch", "2.13.0", "3.11", os=f"team/base@sha256:{'0' * 64}")
+    assert imaged(stack) == {}
+    assert imaged(Stack("tensorflow", "2.15.0", "3.13", os=stack.os)) != {}
+
+
+def test_the_driver_counts_for_images_too_unless_they_bring_its_library() -> None:
+    stack, run = Stack("torch", "2.4.0", "3.11", os="debian:bookworm"), RunSettings(torch_backend="cu121")
+    assert imaged(stack, run=run, machine=MIDDLE) == {stack.id: ["SP101"]}
+    assert imaged(stack, run=run, machine=MIDDLE, forward_compat=True) == {}
+    assert codes(TORCH, run=run, on=MIDDLE) == {TORCH.id: ["SP101"]}
+
+
+def test_this_machines_loader_path_says_nothing_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    check = pruning.Checker.check
+
+    def note(checker: Any, description: Any) -> Any:
+        asked.append(description.env_vars)
+        return check(checker, description)
+
+    monkeypatch.setattr(pruning.Checker, "check", note)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/local/cuda/compat")
+    imaged(TORCH)
+    codes(TORCH)
+    assert asked == [{}, {"LD_LIBRARY_PATH": "/usr/local/cuda/compat"}]
+
+
+def test_an_extra_with_gpu_code_is_held_to_the_gpu_and_known_to_the_rules() -> None:
+    extra = Stack("jax", "0.10.2", "3.11", extras=("cuda13",))
+    assert "SP101" in codes(extra, on=OLD)[extra.id]
+    assert codes(extra, run=RunSettings(device="cpu"), on=OLD) == {}
+    assert codes(Stack("jax", "0.10.2", "3.11", extras=("k8s",)), on=OLD) == {}
+
+
+def test_a_framework_beside_the_one_that_specs_run_on_is_judged_too() -> None:
+    both = Stack("jax", "0.10.2", "3.13", (("tensorflow", "2.15.0"),))
+    assert "SP601" in codes(both)[both.id]
+    torch = Stack("jax", "0.10.2", "3.11", (("torch", "2.4.0"),))
+    assert "SP101" in codes(torch, on=OLD)[torch.id]
+    assert codes(torch, run=RunSettings(torch_backend="cpu"), on=OLD) == {}

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 
+from stackproof.compat.cell import Cell, Stack
 from stackproof.compat.finding import Because, Finding
 from stackproof.compat.lock import Lock, Package
 from stackproof.compat.verdict import LEVELS, VERDICTS
+from stackproof.matrix.assemble import _stack
 from stackproof.matrix.certificate import make_certificate
 from stackproof.matrix.config import load_matrix
 from stackproof.matrix.machine import read_machine
@@ -30,8 +32,14 @@ REPORT: dict[str, Any] = runpy.run_path(str(ROOT / "tests" / "matrix" / "report"
 FINDING: dict[str, Any] = Finding(
     "SP601", "error", ("python", "torch"), "No wheel.", (Because("a fact", "a source"),), ("torch==2.5.0",)
 ).as_json()
-CELL: dict[str, Any] = next(cell for cell in REPORT["cells"] if cell["throughput"])
-CHECKS = {"trajectory", "reference", "determinism", "versions", "start", "throughput"}
+FULL = Cell(Stack("jax", "0.10.2", "3.11", extras=("cuda12",), os="debian:bookworm"), "gpt_tiny")
+CELL: dict[str, Any] = next(cell for cell in REPORT["cells"] if cell["throughput"]) | {
+    "stack": _stack(FULL),
+    "image": dict.fromkeys(get_type_hints(model.ImageEntry)),
+}
+CHECKS = {"trajectory", "reference", "determinism", "versions", "start", "throughput"} | {
+    *("linking", "cuda-libraries", "architectures", "symbols", "packages", "hygiene", "drivers")
+}
 
 
 def section(title: str, level: int = 3) -> str:
@@ -68,9 +76,15 @@ def nested(tables: Mapping[str, Any], *below: str) -> set[str]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_key_of_a_report_is_documented(title: str, tables: dict[str, Any], record: type) -> None:
-    below = [name for name in ("reference", "stack") if name in tables]
+    below = [name for name in ("reference", "stack", "image") if name in tables]
     assert keys(section(title)) == nested(tables, *below)
     assert set(tables) == set(get_type_hints(record))
+
+
+def test_a_stack_says_what_the_matrix_asked_for_and_no_more() -> None:
+    assert set(CELL["stack"]) == set(get_type_hints(model.StackEntry))
+    plain = _stack(Cell(Stack("jax", "0.10.2", "3.11"), "gpt_tiny"))
+    assert plain == {"package": "jax", "version": "0.10.2", "python": "3.11", "packages": {}, "framework": "jax"}
 
 
 def test_the_machine_is_documented_as_it_is_read() -> None:

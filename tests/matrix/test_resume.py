@@ -11,7 +11,7 @@ import pytest
 from stackproof.backends.spec import Data, Mlp, Optimizer, Schedule, Spec, Train
 from stackproof.compat.cell import Stack
 from stackproof.compat.errors import InputError, OutsideError
-from stackproof.matrix.config import Matrix, RunSettings, ThroughputSettings
+from stackproof.matrix.config import ImageSettings, Matrix, RunSettings, ThroughputSettings
 from stackproof.matrix.resume import begin, check_begun, complete
 
 if TYPE_CHECKING:
@@ -43,6 +43,13 @@ def test_the_same_matrix_may_be_gone_on_with(tmp_path: Path, *, finished: bool) 
     assert state(tmp_path) == ("complete" if finished else "begun")
 
 
+def test_what_an_older_release_began_may_be_gone_on_with(tmp_path: Path) -> None:
+    matrix = replace(MATRIX, include=(Stack("jax", "0.9.2", "3.11", (("numpy", "2.2.6"),)),))
+    begin(tmp_path, matrix)
+    kept = json.loads((tmp_path / "certify.json").read_text(encoding="utf-8"))
+    assert kept["digest"] == "bb19f0bfdefb5a1b92b2e16a1a66242683079b47be41fa408c65804dabfd56da"
+
+
 CHANGES = [
     {"specs": (replace(SPEC, train=Train(steps=31)),)},
     {"specs": (replace(SPEC, name="other"),)},
@@ -51,6 +58,10 @@ CHANGES = [
     {"axes": {"torch": ("2.13.0",), "python": ("3.12",)}},
     {"baseline": {}},
     {"include": (Stack("jax", "0.9.2", "3.11"),)},
+    {"include": (Stack("jax", "0.9.2", "3.11", extras=("cuda12",)),)},
+    {"include": (Stack("jax", "0.9.2", "3.11", os="debian:bookworm"),)},
+    {"image": ImageSettings(cuda="base")},
+    {"image": ImageSettings(labels={"team": "vision"})},
     {"exclude": ({"spec": "other"},)},
     {"run": RunSettings(threads=2)},
     {"run": RunSettings(prune=False)},

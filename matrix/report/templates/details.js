@@ -15,6 +15,7 @@ function cellParts(cell) {
     cell.curves.length ? part("Trajectory", make("div", { class: "pair" }, ...cell.curves.map((curve) => make("div", {}, ...curveCharts(curve))))) : null,
     cell.throughput ? part("Throughput", make("p", { class: "soft" }, cell.throughput.sentence), cell.throughput.rounds.length ? roundsChart(cell.throughput) : null) : null,
     cell.stages.length ? part("Time by stage", stageBars(cell.stages)) : null,
+    cell.image ? part("Image", ...imageParts(cell.image)) : null,
     cell.packages.length ? make("section", {}, packageList(cell)) : null,
     cell.digests.length ? part("Digests", make("dl", { class: "digests" }, ...cell.digests.flatMap(([label, digest]) => [make("dt", {}, label), make("dd", {}, digest)]))) : null,
   ].filter(Boolean);
@@ -38,13 +39,26 @@ function checksTable(checks) {
   return make("table", { class: "plain checks" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
 }
 
+function bar(share, again) {
+  return shape("svg", { height: 10, class: again ? "again" : "", "aria-hidden": "true" }, shape("rect", { width: `${Math.max(0.4, 100 * share)}%`, height: 10, rx: 2 }));
+}
+
 function stageBars(stages) {
   const longest = Math.max(...stages.map((stage) => stage.seconds), 1e-9);
   return make("div", { class: "stages" }, ...stages.flatMap((stage) => [
     make("span", {}, stage.name),
-    shape("svg", { height: 10, class: stage.reused ? "again" : "", "aria-hidden": "true" }, shape("rect", { width: `${Math.max(0.4, (100 * stage.seconds) / longest)}%`, height: 10, rx: 2 })),
+    bar(stage.seconds / longest, stage.reused),
     make("span", {}, stage.reused ? `${stage.label}, reused` : stage.label),
   ]));
+}
+
+function imageParts(image) {
+  const names = [["Name", image.name], ["Base", image.base], ["Id", image.id]];
+  return [
+    make("p", { class: "soft" }, image.note),
+    make("dl", { class: "digests" }, ...names.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, value)])),
+    make("div", { class: "stages layers" }, ...image.layers.flatMap((layer) => [make("span", {}, layer.name), bar(layer.share), make("span", {}, layer.label)])),
+  ];
 }
 
 function packageList(cell) {

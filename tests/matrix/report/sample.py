@@ -274,6 +274,36 @@ def mark_broken(entry: dict[str, Any]) -> None:
     )
 
 
+def put_in_image(entry: dict[str, Any], *failing: str) -> None:
+    """Let it have run in an image that was looked into."""
+    content = digest(f"image of {entry['id']}")
+    layers = [["base", 130 * 2**20], ["cuda", 3 * 2**30], ["framework", 2**30], ["application", 94 * 2**20]]
+    image = {
+        "engine": "docker",
+        "reference": f"stackproof/{entry['stack']['package']}{entry['stack']['version']}-py311:0a1b2c3d4e5f",
+        "id": f"sha256:{digest('id')}",
+        "content_digest": content,
+        "base": f"debian:bookworm@sha256:{digest('base')}",
+        "size": sum(size for _, size in layers),
+        "layers": layers,
+    }
+    names = ("linking", "cuda-libraries", "architectures", "symbols", "packages", "hygiene", "drivers")
+    looked = [
+        {
+            "name": name,
+            "outcome": "fail" if name in failing else "pass",
+            "measured": f"what {name} found",
+            "allowed": "none",
+            "why": f"{name} decides",
+        }
+        for name in names
+    ]
+    entry.update(image=image, image_digest=f"sha256:{content}", checks=[*looked, *entry["checks"]])
+    entry["seconds"]["inspect"], entry["reused"]["inspect"] = 11.5, False
+    if failing:
+        entry.update(verdict="broken", reasons=[f"{name} decides" for name in failing])
+
+
 def mark_incompatible(entry: dict[str, Any]) -> None:
     """Let a rule say that it cannot work."""
     finding = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackproof.matrix.report.grid import lay_out
+from stackproof.matrix.report.grid import describe, lay_out
 from stackproof.matrix.report.model import as_report
 
 
@@ -26,3 +26,10 @@ def test_further_pins_tell_stacks_apart(large: dict[str, Any]) -> None:
         "Python 3.11, numpy 2.2.6",
         "Python 3.11, numpy 2.4.6",
     ]
+
+
+def test_extras_and_base_image_tell_stacks_apart() -> None:
+    plain: Any = {"package": "jax", "version": "0.10.2", "python": "3.11", "packages": {}, "framework": "jax"}
+    assert describe(plain) == "Python 3.11"
+    full: Any = {**plain, "packages": {"numpy": "2.4.6"}, "extras": ["cuda12", "k8s"], "os": "debian:bookworm"}
+    assert describe(full) == "extra cuda12, extra k8s, Python 3.11, numpy 2.4.6, debian:bookworm"
