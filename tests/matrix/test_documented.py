@@ -79,7 +79,7 @@ def test_the_quickstart_is_six_stacks_by_two_specs() -> None:
     assert None not in baselines
 
 
-def test_the_images_are_eight_for_nine_cells_and_none_is_ruled_out() -> None:
+def test_the_example_of_images_has_nine_cells_and_none_is_ruled_out() -> None:
     matrix = load_matrix(ROOT / "examples" / "images.toml")
     cells = expand(matrix)
     assert [cell.stack.id for cell in cells] == [
