@@ -42,11 +42,12 @@ class _Store:
         return f"fetching the wheels of {self.lock.stack}"
 
     def find(self, package: Package) -> Path | None:
-        """Return the file that this lock's platform takes of a package, if it is there and named by its content."""
+        """Return the file that this lock's platform takes of a package, if it is there and undamaged."""
         try:
             chosen = json.loads(self._choice(package).read_text(encoding="utf-8"))
             path = self.folder / "files" / chosen["sha256"] / chosen["file"]
-            whole = path.stat().st_size == chosen["bytes"] and f"sha256:{chosen['sha256']}" in package.hashes
+            named = path.stat().st_size == chosen["bytes"] and f"sha256:{chosen['sha256']}" in package.hashes
+            whole = named and _digest(path) == chosen["sha256"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return path if whole else None
@@ -94,16 +95,15 @@ def fetch_wheels(
     try:
         store.folder.mkdir(parents=True, exist_ok=True)
         with hold(store.folder / ".lock", store.doing, cancel):
-            missing = [package for package in packages if store.find(package) is None]
-            if missing:
-                _fetch(store, missing, cancel)
+            kept = {package.name: path for package in packages if (path := store.find(package)) is not None}
+            missing = [package for package in packages if package.name not in kept]
+            fetched = _fetch(store, missing, cancel) if missing else {}
     except OSError as error:
         raise disk_error(store.doing, error) from error
-    found = {package.name: store.find(package) for package in packages}
-    return {name: path for name, path in found.items() if path is not None}
+    return {**kept, **fetched}
 
 
-def _fetch(store: _Store, missing: Sequence[Package], cancel: threading.Event | None) -> None:
+def _fetch(store: _Store, missing: Sequence[Package], cancel: threading.Event | None) -> dict[str, Path]:
     if os.environ.get("UV_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
         names = ", ".join(package.name for package in missing)
         what = f"the network is switched off, and these were not fetched before: {names}"
@@ -116,7 +116,7 @@ def _fetch(store: _Store, missing: Sequence[Package], cancel: threading.Event | 
         for package in missing:
             if package.name not in files:
                 raise OutsideError(f"{store.doing}: pip gave no wheel of {package.name}.\nTry again.")
-            store.keep(package, files[package.name])
+        return {package.name: store.keep(package, files[package.name]) for package in missing}
 
 
 def _name_of(path: Path) -> str:

@@ -105,7 +105,7 @@ def _rebuild(site: Site, stack: Stack, lock: Lock) -> dict[str, Any]:
     try:
         return {"differences": site.images.rebuild(stack, lock)}
     except (UnsolvableError, OutsideError) as error:
-        return {"why": str(error).splitlines()[0], "outside": True}
+        return {**_why(describe_failure(error)), "outside": True}
 
 
 def _write(site: Site, stack: Stack, lock: Lock, folder: Path) -> dict[str, Any]:
@@ -134,5 +134,11 @@ def _lay_out(files: Mapping[str, Path | bytes], target: Path) -> None:
 
 
 def _failed(stack: Stack, failure: Failure | None) -> dict[str, Any]:
-    why = failure.reason if failure else "nothing was made"
-    return {"stack": stack.id, "built": False, "why": why, "outside": bool(failure and failure.outside)}
+    return {"stack": stack.id, "built": False, **_why(failure), "outside": bool(failure and failure.outside)}
+
+
+def _why(failure: Failure | None) -> dict[str, Any]:
+    """Return the sentence that says why, and the lines that go on from it."""
+    if failure is None:
+        return {"why": "nothing was made", "log": []}
+    return {"why": failure.reason, "log": list(failure.log)}

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _MOST: Final = 100
 _LONGEST_SHOWN: Final = 200
 _DRIVER: Final = re.compile(r"[1-9][0-9]{2}\.[0-9]{1,3}(\.[0-9]{1,3})?")
+_FURTHEST: Final = 100  # branches beyond the newest known one: what is further off is a slip of the keys
+_LEVELS: Final = ((11, 0), (21, 0))
+_HIGHEST_MINOR: Final = 9
 # Labels that say what an image holds: stackproof writes them itself.
 _OWN_LABELS: Final = re.compile(
     r"stackproof(\..*)?|org\.opencontainers\.image\.(title|version|created|description|base\.name|base\.digest)"
@@ -80,16 +83,23 @@ def _driver(value: object) -> str:
     """Read a driver: its own version, or the CUDA level that it reports."""
     given = text(value)
     if _DRIVER.fullmatch(given):
-        if branch_row(int(given.partition(".")[0])) is None:
+        branch = int(given.partition(".")[0])
+        if (row := branch_row(branch)) is None:
             raise Refusal(f"the driver {show(given)} is older than those that are known: name its CUDA level")
+        if branch > row["branch"] + _FURTHEST:
+            newest = f"is far newer than the newest that is known, of branch {row['branch']}"
+            raise Refusal(f"the driver {show(given)} {newest}: check the number, or name its CUDA level")
         return given
     try:
-        level = format_level(parse_level(given))
+        number = parse_level(given)
     except InputError:
-        level = ""
+        number = (0, 0)
+    level = format_level(number) if number > (0, 0) else ""
     if not level or level != given:
         mend = f"write {show(level)}" if level else 'write its version, such as "550.54.15", or a CUDA level, as "12.4"'
         raise Refusal(f"{show(given)} is no driver: {mend}")
+    if not (_LEVELS[0] <= number < _LEVELS[1] and number[1] <= _HIGHEST_MINOR):
+        raise Refusal(f'{show(given)} is no CUDA level that there is: give one from 11.0 on, such as "12.4"')
     return given
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 PYTHON: Final = "/usr/bin/python3"
 _MOST: Final = 200
 _LARGEST_BYTES: Final = 2**20
-_OLDEST_PYTHON: Final = (3, 9)
+_PYTHON: Final = re.compile(r"3\.(9|[1-9][0-9])")
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def own_pins(path: Path) -> dict[str, Pin]:
         InputError: As `load_pins`.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # reading a pipe would wait for ever
+            raise InputError(str(path), [Fault("", "is no regular file: give the path of a file of pins")])
         with path.open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
     except OSError as error:
@@ -201,8 +204,7 @@ def _check_name(name: str, key: str) -> str:
 
 def _python(value: object) -> str:
     given = text(value)
-    major, _, minor = given.partition(".")
-    if major.isdecimal() and minor.isdecimal() and (int(major), int(minor)) >= _OLDEST_PYTHON and major == "3":
+    if _PYTHON.fullmatch(given):
         return given
     raise Refusal(f"{given[:_MOST]!r} is no Python that stacks can have: give major.minor from 3.9 on, such as 3.11")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import socket
@@ -13,24 +12,19 @@ from typing import TYPE_CHECKING, Final
 from ...compat.errors import Fault, InputError, OutsideError, StackproofError, did_you_mean
 from . import sdk
 from .faults import VENV
+from .unreached import GARBLED, VARIABLE, mend, require_address, show_address, unreached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KINDS: Final = ("docker", "podman")
 _DOCKER: Final = "unix:///var/run/docker.sock"
-_VARIABLE: Final = {"docker": "DOCKER_HOST", "podman": "CONTAINER_HOST"}
-_START: Final = {
-    "docker": "Start the Docker engine",
-    "podman": "Start Podman's service (`systemctl --user start podman.socket`, or `podman system service --time=0`)",
-}
 # Docker 20.10 and Podman 4: BuildKit without a client, binds in RUN, and one reading of a container's memory.
 _OLDEST: Final = {"docker": "20.10", "podman": "4.0"}
 _API: Final = "1.41"  # what both speak; newer engines that no longer do are spoken to in the oldest they know
 _CONNECTIONS: Final = 32
 _NUMBER: Final = re.compile(r"[0-9]+")
 _TIMEOUT: Final = 60  # seconds for an answer; what takes longer says so itself
-_GARBLED: Final = "what answers there does not speak the API of Docker"
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ def connect(kind: str) -> Engine:
         raise
     except Exception as error:  # the docker package raises what it likes: its own, requests', urllib3's, ValueError
         client.close()
-        raise _unreached(kind, address, error) from error
+        raise unreached(kind, address, error) from error
 
 
 def address_of(kind: str, environ: Mapping[str, str]) -> str:
@@ -90,7 +84,7 @@ def address_of(kind: str, environ: Mapping[str, str]) -> str:
         kind: `docker` or `podman`.
         environ: The environment variables.
     """
-    if given := environ.get(_VARIABLE[kind], "").strip():
+    if given := environ.get(VARIABLE[kind], "").strip():
         return given
     if kind == "docker":
         return _DOCKER
@@ -99,6 +93,7 @@ def address_of(kind: str, environ: Mapping[str, str]) -> str:
 
 
 def _client(kind: str, address: str, version: str) -> sdk.Client:
+    require_address(kind, address)
     _knock(kind, address)
     try:
         secured = sdk.docker().utils.kwargs_from_env().get("tls") if kind == "docker" else None
@@ -106,7 +101,7 @@ def _client(kind: str, address: str, version: str) -> sdk.Client:
             base_url=address, tls=secured or False, version=version, timeout=_TIMEOUT, max_pool_size=_CONNECTIONS
         )
     except Exception as error:  # as above
-        raise _unreached(kind, address, error) from error
+        raise unreached(kind, address, error) from error
 
 
 def _knock(kind: str, address: str) -> None:
@@ -117,37 +112,7 @@ def _knock(kind: str, address: str) -> None:
                 tried.settimeout(_TIMEOUT)
                 tried.connect("/" + address.removeprefix("unix:").lstrip("/"))
         except (OSError, ValueError) as error:
-            raise _unreached(kind, address, error) from error
-
-
-def _unreached(kind: str, address: str, error: BaseException) -> OutsideError:
-    """Say in one sentence why nothing answers."""
-    number = _number_of(error)
-    if number in {errno.EACCES, errno.EPERM}:
-        return OutsideError(
-            f"{kind} at {address}: this user may not use it. Run as a user who may (for docker: a member of the group"
-            f" `docker`), {VENV}."
-        )
-    return OutsideError(f"no {kind} answers at {address}: {os.strerror(number) if number else _GARBLED}. {_mend(kind)}")
-
-
-def _mend(kind: str) -> str:
-    return f"{_START[kind]}, name its address in {_VARIABLE[kind]}, {VENV}."
-
-
-def _number_of(error: BaseException) -> int:
-    """Return the error number of the operating system that lies below an error; 0 for none."""
-    below: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while below:
-        found = below.pop()
-        if not isinstance(found, BaseException) or id(found) in seen:
-            continue
-        seen.add(id(found))
-        if isinstance(found, OSError) and found.errno:
-            return found.errno
-        below += [found.__cause__, found.__context__, *(part for part in found.args if isinstance(part, BaseException))]
-    return 0
+            raise unreached(kind, address, error) from error
 
 
 def _read(kind: str, address: str, client: sdk.Client, version: object, info: object) -> Engine:
@@ -156,13 +121,14 @@ def _read(kind: str, address: str, client: sdk.Client, version: object, info: ob
     number = _part(podman or version, "Version")
     found = "podman" if podman is not None else "docker"
     if not number or not isinstance(info, dict):
-        raise OutsideError(f"{kind} at {address}: {_GARBLED}. {_mend(kind)}")
+        raise OutsideError(f"{kind} at {show_address(address)}: {GARBLED}. {mend(kind)}")
     oldest = _OLDEST[found]
     if _newer(oldest, number):
         raise OutsideError(
-            f"{found} at {address} is of version {number}: images need {oldest} or newer. Update it, {VENV}."
+            f"{found} at {show_address(address)} is of version {number}: images need {oldest} or newer."
+            f" Update it, {VENV}."
         )
-    return Engine(found, number, address, client, _part(info, "DockerRootDir"))
+    return Engine(found, number, show_address(address), client, _part(info, "DockerRootDir"))
 
 
 def _part(document: object, name: str) -> str:

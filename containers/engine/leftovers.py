@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from . import sdk
-from .faults import telling
+from .faults import garbled, telling
 
 if TYPE_CHECKING:
     from .connect import Engine
 
 _LABEL: Final = "stackproof"
+_DOING: Final = "looking for what a killed run left"
 _WORKER: Final = "worker"
 _OWNER: Final = "stackproof.owner"
 _START_TIME: Final = 19  # field of /proc/PID/stat, counted from the one after the name
@@ -35,22 +36,35 @@ def remove_leftovers(engine: Engine) -> int:
         How many were removed.
 
     Raises:
-        OutsideError: The engine refused to list them.
+        OutsideError: The engine refused to list them, or answered something else than its API.
     """
     filters, removed = {"label": f"{_LABEL}={_WORKER}"}, 0
-    with telling(engine, "looking for what a killed run left"):
+    with telling(engine, _DOING):
         api = engine.client.api
-        for container in api.containers(all=True, filters=filters):
+        for container in _listed(engine, api.containers(all=True, filters=filters), "Id"):
             if _is_left(container.get("Labels")):
                 with contextlib.suppress(sdk.docker().errors.APIError):
                     api.remove_container(container["Id"], v=True, force=True)
                     removed += 1
-        for volume in api.volumes(filters=filters).get("Volumes") or []:
+        volumes = api.volumes(filters=filters)
+        if not isinstance(volumes, dict):
+            raise garbled(engine, _DOING)
+        for volume in _listed(engine, volumes.get("Volumes"), "Name"):
             if _is_left(volume.get("Labels")):
                 with contextlib.suppress(sdk.docker().errors.APIError):
                     api.remove_volume(volume["Name"])
                     removed += 1
     return removed
+
+
+def _listed(engine: Engine, found: object, name: str) -> list[dict[str, Any]]:
+    """Return what an engine lists: objects that have a name; nothing where it says null."""
+    listed = [] if found is None else found
+    if not isinstance(listed, list) or not all(
+        isinstance(one, dict) and isinstance(one.get(name), str) for one in listed
+    ):
+        raise garbled(engine, _DOING)
+    return listed
 
 
 def _is_left(found: object) -> bool:

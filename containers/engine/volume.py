@@ -14,6 +14,7 @@ from .archives import open_archive, read_archive
 from .context import Entry, entries_of, pack
 from .faults import telling
 from .isolation import WORK, bind_volume, inner_path
+from .leftovers import labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,7 @@ def fill_volume(engine: Engine, request: ContainerRequest, volume: str, user: st
         "Image": request.image,
         "Entrypoint": ["/"],
         "User": user,
+        "Labels": labels(),
         "HostConfig": {"NetworkMode": "none", "Binds": [bind_volume(engine, volume)], "LogConfig": {"Type": "none"}},
     }
     with telling(engine, "filling a container's folder"):

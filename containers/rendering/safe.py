@@ -19,7 +19,8 @@ _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _LABEL: Final = re.compile(r"[a-z0-9]+([._/-][a-z0-9]+)*")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._+-]+)+")
-_SYSTEM_PACKAGE: Final = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+# What apt reads as more than a name is refused: `-` or `+` at the end (remove, install) and `.+`, a regular expression.
+_SYSTEM_PACKAGE: Final = re.compile(r"(?!.*\.\+)[a-z0-9][a-z0-9+.-]*(?:[a-z0-9]|(?<!\+)\+\+)")
 _REPOSITORY: Final = re.compile(
     r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
     r"(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*"

@@ -49,16 +49,20 @@ def _lines(image: Mapping[str, Any]) -> list[str]:
             *shared,
             *_again(image),
         ]
-    return [f"written to {image['folder']}" if "folder" in image else f"not built: {image['why']}"]
+    return [f"written to {image['folder']}"] if "folder" in image else _why(image, "not built")
 
 
 def _again(image: Mapping[str, Any]) -> list[str]:
     """Return what building it once more showed, where that was asked for."""
     if "why" in image:
-        return [f"not built again: {image['why']}"]
+        return _why(image, "not built again")
     if "differences" not in image:
         return []
     return [f"built again: {line}" for line in image["differences"]] or ["built again, and the same"]
+
+
+def _why(image: Mapping[str, Any], what: str) -> list[str]:
+    return [f"{what}: {image['why']}", *(f"  {line}" for line in image["log"])]
 
 
 def _exit_code(made: Mapping[str, Any]) -> int:

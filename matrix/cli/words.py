@@ -17,6 +17,16 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **settings})
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse words; those that follow an option belong to a list of names that stands last, too."""
+        found, rest = super().parse_known_args(args, namespace)
+        names = [action.dest for action in self._actions if action.nargs == argparse.ZERO_OR_MORE][-1:]
+        for name in names:
+            words = [word for word in rest if word == "-" or not word.startswith("-")]
+            setattr(found, name, [*getattr(found, name), *words])
+            rest = [word for word in rest if word not in words]
+        return found, rest
+
     def error(self, message: str) -> NoReturn:
         """End with a usage error, without what words of the command line would do to a terminal."""
         super().error("".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in message))

@@ -106,6 +106,14 @@ def test_a_damaged_wheel_is_fetched_again(index: Path, tmp_path: Path) -> None:
     assert fetch_wheels(make_lock(package), [package], tmp_path / "cache")["one"].read_bytes() == whole
 
 
+def test_a_wheel_with_one_bit_flipped_is_fetched_again(index: Path, tmp_path: Path) -> None:
+    package = Package("one", "1.0", (write_wheel(index, "one", "1.0"),))
+    kept = fetch_wheels(make_lock(package), [package], tmp_path / "cache")["one"]
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    assert fetch_wheels(make_lock(package), [package], tmp_path / "cache")["one"].read_bytes() == whole
+
+
 def test_settings_of_pip_itself_change_nothing(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Package("one", "1.0", (write_wheel(index, "one", "1.0"),))
     (tmp_path / "pip.conf").write_text("[global]\nno-binary = :all:\nrequire-virtualenv = true\n")

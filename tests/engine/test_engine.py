@@ -369,6 +369,19 @@ def test_a_killed_client_ends_its_container_and_the_next_removes_it(engine: Engi
     assert until(lambda: remove_leftovers(engine) == 0 and left(engine, client.pid) == [], 10)
 
 
+@both
+def test_what_a_client_left_that_was_killed_while_it_filled_a_folder_is_found(engine: Engine, address: str) -> None:
+    variable = {"docker": "DOCKER_HOST", "podman": "CONTAINER_HOST"}[engine.kind]
+    dies = "import os, signal\nfrom stackproof.containers.engine import volume\n"
+    dies += "volume.pack = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", dies + STARTER, engine.kind, BASE, "exit"], env={**os.environ, variable: address}
+    ) as client:
+        assert client.wait(30) == -signal.SIGKILL
+    assert len(left(engine, client.pid)) == 2  # the helper and the volume
+    assert until(lambda: remove_leftovers(engine) == 0 and left(engine, client.pid) == [], 10)
+
+
 def inside(script: str) -> bool:
     """Say whether a shell runs a script, as the first of its arguments' words."""
     return runs(f"sh -c {script}")

@@ -85,7 +85,7 @@ def test_an_image_that_the_engine_does_not_build_is_the_outsides(
     images.fails["build"] = AWAY
     old, new = build(fleet, matrix)
     assert [entry["outside"] for entry in (old, new)] == [True, True]
-    assert old["why"] == "the engine ended meanwhile."
+    assert (old["why"], old["log"]) == ("the engine ended meanwhile.", ["Start it again."])
 
 
 def test_a_folder_to_build_by_hand_holds_its_files_and_nothing_is_built(
@@ -134,7 +134,7 @@ def test_wheels_that_cannot_be_had_are_told(
     images.fails["files"] = error
     old, _ = build(fleet, matrix, "", tmp_path / "made")
     assert (old["built"], old["outside"]) == (False, outside)
-    assert old["why"] == str(error).splitlines()[0]
+    assert [old["why"], *old["log"]] == str(error).splitlines()
     assert not (tmp_path / "made").exists()
 
 

@@ -65,6 +65,10 @@ def test_every_key_arrives(folder: Path) -> None:
         ('drivers = ["12.4", "12.4"]', "image.drivers[1]", "is in the list already"),
         ('drivers = ["CUDA 12.4"]', "image.drivers[0]", 'write "12.4"'),
         ('drivers = ["12040"]', "image.drivers[0]", 'write "12.4"'),
+        ('drivers = ["999.1"]', "image.drivers[0]", "far newer than the newest that is known"),
+        ('drivers = ["12.10"]', "image.drivers[0]", "no CUDA level that there is"),
+        ('drivers = ["10.2"]', "image.drivers[0]", "no CUDA level that there is"),
+        ('drivers = ["21.0"]', "image.drivers[0]", "no CUDA level that there is"),
         ('drivers = ["123.4.5"]', "image.drivers[0]", "is older than those that are known"),
         *[
             (f'drivers = ["{name}"]', "image.drivers[0]", 'write its version, such as "550.54.15", or a CUDA level')

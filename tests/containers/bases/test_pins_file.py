@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,21 @@ def test_a_pin_of_a_registry_is_written_whole_too(tmp_path: Path) -> None:
     (tmp_path / "new.toml").write_text(renew_text("", renewal(tmp_path, "", name)))
     before, after = load_pins()[name], own_pins(tmp_path / "new.toml")[name]
     assert (after.repository, after.tag, after.packages) == (before.repository, before.tag, before.packages)
+
+
+@pytest.mark.parametrize(
+    "python", ["3.8", "3.09", "3.100", "2.7", "3.11.2", "3.1\u0661", "\u0663.11", "3.11\\n", "3", "3.", "4.0"]
+)
+def test_a_python_is_one_that_stacks_can_have(tmp_path: Path, python: str) -> None:
+    (tmp_path / "own.toml").write_text(FILE.replace('"3.11"', f'"{python}"'))
+    with pytest.raises(InputError, match="is no Python that stacks can have"):
+        own_pins(tmp_path / "own.toml")
+
+
+def test_a_pipe_is_no_file_of_pins(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is no regular file"):
+        own_pins(tmp_path / "pipe")
 
 
 def test_a_form_that_is_not_changed_here_is_said(tmp_path: Path) -> None:

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_engine import Asked, FakeServer, answers, connected, serving
+from fake_engine import VERSION, Asked, FakeServer, answers, connected, serving
 
 from stackproof.compat.errors import InputError, OutsideError, StoppedError
 from stackproof.containers.engine.build import BuildRequest, build_image
 from stackproof.containers.engine.connect import Engine
 from stackproof.containers.engine.container import Container, ContainerRequest
 from stackproof.containers.engine.images import find_image, import_base, pull_image, push_image, resolve_tag
+from stackproof.containers.engine.leftovers import labels, remove_leftovers
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64
+SEEN = ("killed", "running")
 REQUEST = BuildRequest("FROM scratch\n", {"in/a": b"content"}, "stackproof/layer:1")
 
 Make = Callable[..., tuple[Engine, FakeServer]]
@@ -91,8 +93,10 @@ def test_only_what_a_build_left_of_its_context_is_removed(fake: Make) -> None:
         return {"ID": name, "Description": text, "InUse": used}
 
     old, kept = record("old", "fileop target"), record("kept", "mount / from exec /bin/sh -c make")
+    killed, running = (record(name, f"http url http://build-context-{name}", used=name == "running") for name in SEEN)
     new = [record("tar", "http url http://build-context-x"), record("files", "fileop target")]
-    found = [[old], [old, *new, kept, record("anothers", "fileop target", used=True)]]
+    before = [old, killed, running]
+    found = [before, [*before, *new, kept, record("anothers", "fileop target", used=True)]]
     engine, server = fake(
         {
             ("GET", "/system/df"): lambda asked: asked.say({"BuildCache": found.pop(0)}),
@@ -102,7 +106,69 @@ def test_only_what_a_build_left_of_its_context_is_removed(fake: Make) -> None:
     )
     build_image(engine, REQUEST)
     pruned = [json.loads(query["filters"])["id"] for _, path, query in server.asked if path == "/build/prune"]
-    assert sorted(pruned) == [["files"], ["tar"]]
+    assert sorted(pruned) == [["files"], ["killed"], ["tar"]]
+
+
+def test_an_engine_that_counts_for_another_is_asked_again_and_the_build_goes_on(fake: Make) -> None:
+    busy = {"message": "a disk usage operation is already running"}
+    tar = {"ID": "tar", "Description": "http url http://build-context-x"}
+    found: list[tuple[object, int]] = [
+        (busy, 500),
+        ({"BuildCache": []}, 200),
+        (busy, 500),
+        ({"BuildCache": [tar]}, 200),
+    ]
+    engine, server = fake(
+        {("POST", "/build/prune"): lambda asked: asked.say({})},
+        GET_system_df=lambda asked: asked.say(*found.pop(0)),
+        POST_build=lambda asked: asked.stream({"aux": {"ID": DIGEST}}),
+    )
+    assert build_image(engine, REQUEST) == DIGEST
+    assert [json.loads(query["filters"]) for _, path, query in server.asked if path == "/build/prune"] == [
+        {"id": ["tar"]}
+    ]
+
+
+def test_a_build_cache_that_cannot_be_looked_at_is_no_reason_not_to_build(fake: Make) -> None:
+    engine, _ = fake(
+        GET_system_df=lambda asked: asked.say({"message": "out of order"}, 500),
+        POST_build=lambda asked: asked.stream({"aux": {"ID": DIGEST}}),
+    )
+    assert build_image(engine, REQUEST) == DIGEST
+
+
+@pytest.mark.parametrize("answer", [VERSION, [], [7], "x", 7], ids=["version", "list", "numbers", "text", "number"])
+def test_an_engine_that_always_answers_the_same_is_no_traceback(fake: Make, answer: object) -> None:
+    say = lambda asked: asked.say(answer)  # noqa: E731 - one answer for all
+    engine, _ = fake(
+        {("GET", "/containers/json"): lambda asked: asked.say(None), ("GET", "/volumes"): say},
+        GET_system_df=say,
+        POST_build=say,
+    )
+    if answer != VERSION:  # an object without volumes is an answer
+        with pytest.raises(OutsideError, match="does not speak the API of Docker"):
+            remove_leftovers(engine)
+    with pytest.raises(OutsideError):
+        build_image(engine, REQUEST)
+
+
+@pytest.mark.parametrize("answer", [VERSION, {}, [7], [{}], [{"Id": 7}], "x"])
+def test_a_list_of_containers_that_is_none_is_no_traceback(fake: Make, answer: object) -> None:
+    engine, _ = fake({("GET", "/containers/json"): lambda asked: asked.say(answer)})
+    with pytest.raises(OutsideError, match="does not speak the API of Docker"):
+        remove_leftovers(engine)
+
+
+@pytest.mark.parametrize("answer", [7, {"a": 1}, [7], [{}], [{"Name": None}]])
+def test_a_list_of_volumes_that_is_none_is_no_traceback(fake: Make, answer: object) -> None:
+    engine, _ = fake(
+        {
+            ("GET", "/containers/json"): lambda asked: asked.say([]),
+            ("GET", "/volumes"): lambda asked: asked.say({"Volumes": answer}),
+        }
+    )
+    with pytest.raises(OutsideError, match="does not speak the API of Docker"):
+        remove_leftovers(engine)
 
 
 def test_a_build_that_says_nothing_is_stopped_when_asked(fake: Make) -> None:
@@ -207,7 +273,13 @@ def test_a_base_that_is_not_there_is_no_traceback(fake: Make, tmp_path: Path) ->
 
 @pytest.mark.parametrize("state", [{"State": None}, {"State": 7}, {}, []], ids=["none", "number", "nothing", "list"])
 def test_a_container_that_cannot_start_is_removed_with_its_folder(fake: Make, state: object) -> None:
-    made = lambda asked: asked.say({"Id": "c" * 64}, 201)  # noqa: E731 - one answer for both containers
+    described = []
+
+    def made(asked: Asked) -> None:
+        described.append(json.loads(asked.body()))
+        asked.headers.replace_header("Content-Length", "0")
+        asked.say({"Id": "c" * 64}, 201)
+
     empty = lambda asked: asked.say_bytes(b"")  # noqa: E731 - as above
     name = "/containers/" + "c" * 64
     engine, server = fake(
@@ -229,3 +301,5 @@ def test_a_container_that_cannot_start_is_removed_with_its_folder(fake: Make, st
     removed = [path for method, path, _ in server.asked if method == "DELETE"]
     assert removed.count(name) == 2
     assert [path for path in removed if path.startswith("/volumes/stackproof-")]
+    # So that the next run finds either of them, wherever this one is killed.
+    assert [container["Labels"] for container in described] == [labels()] * 2

@@ -24,7 +24,7 @@ SOUND: dict[Check, list[str]] = {
     safe.check_label: ["org.example.team", "a", "team/owner", "x-y_z"],
     safe.check_variable: ["PATH", "_x", "A1"],
     safe.check_path: ["/usr/bin/python3", "/opt/conda/bin/python3.11", "/a+b/c..d"],
-    safe.check_system_package: ["libgomp1", "g++", "libstdc++6"],
+    safe.check_system_package: ["libgomp1", "g++", "g++-12", "libstdc++6", "libglib2.0-0"],
     safe.check_repository: ["nvidia/cuda", "registry.example:5000/team/stack", "127.0.0.1:5000/a", "a__b/c-d.e"],
     safe.check_tag: ["12.8.1-runtime-ubuntu24.04", "_x", "A.b-c"],
     safe.check_suite: ["bookworm", "bookworm-backports"],
@@ -102,6 +102,14 @@ def test_a_version_must_be_in_its_normal_form() -> None:
     for version in ("v2.0", "2.0-1", "2.0+CU126", "2.0.RC1", "latest", "2.*", "\u0662.0", " 2.0"):
         with pytest.raises(InputError, match="is no version in its normal form"):
             safe.check_version(version, "lock")
+
+
+@pytest.mark.parametrize(
+    "name", ["apt-", "apt+", "dpkg--", "python3.", "lib.+", "lib.++", "l.+-dev", "a+++", "a", "+a", "a.*"]
+)
+def test_what_apt_reads_as_more_than_a_name_is_no_package(name: str) -> None:
+    with pytest.raises(InputError, match="is no name of a Debian package"):
+        safe.check_system_package(name, "packages")
 
 
 @given(value=st.sampled_from([value for values in SOUND.values() for value in values]))

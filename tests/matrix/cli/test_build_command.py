@@ -110,7 +110,7 @@ def test_what_was_not_built_is_told_with_its_reason(
     assert (lines[0], lines[2]) == (OLD, NEW)
     assert "not built: " in lines[1]
     assert "there is no such version" in lines[1]
-    assert lines[3] == "  not built: the engine ended meanwhile."
+    assert lines[3:] == ["  not built: the engine ended meanwhile.", "    Start it again."]
 
 
 def test_folders_are_written_in_place_of_building(
@@ -196,6 +196,29 @@ def test_other_words_are_refused(words: list[str], capsys: pytest.CaptureFixture
         make_parser().parse_args(words)
     assert ended.value.code == 2
     assert "usage: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["pull", "--engine", "podman", "a/b@c"], ["a/b@c"]),
+        (["--engine", "podman", "pull", "a/b@c"], ["a/b@c"]),
+        (["push", "a", "--engine", "podman", "b"], ["a", "b"]),
+        (["base", "--engine", "podman", "a", "--include", "git", "b"], ["a", "b"]),
+        (["list", "--engine", "podman"], []),
+    ],
+    ids=" ".join,
+)
+def test_options_of_images_may_stand_before_between_and_after_its_names(words: list[str], names: list[str]) -> None:
+    options = make_parser().parse_args(["images", *words])
+    assert (options.engine, options.names) == ("podman", names)
+
+
+def test_an_option_that_is_none_is_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        make_parser().parse_args(["images", "list", "--engine", "podman", "a", "--chekc"])
+    assert ended.value.code == 2
+    assert "unrecognized arguments: --chekc" in capsys.readouterr().err
 
 
 def test_images_takes_names_and_repeated_packages() -> None:

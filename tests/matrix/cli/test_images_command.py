@@ -65,6 +65,8 @@ def test_the_file_of_the_folder_lies_over_the_pins(tmp_path: Path, capsys: pytes
         ["pull", "registry.example/a@sha256:1"],
         ["pull", f"../a@{DIGEST}"],
         ["pull", f"a/b@{DIGEST}", "c"],
+        ["pull", "--engine", "docker", f"a/b@{DIGEST}", "c"],
+        ["update", "--pins", "own.toml", "nothing:here"],
         ["pull"],
     ],
     ids=" ".join,
@@ -82,9 +84,10 @@ def test_wrong_words_are_told_and_end_with_2(words: list[str], capsys: pytest.Ca
         ["base", "debian:bookworm"],
         ["push", "a/b:c", "registry.example/a"],
         ["pull", f"a/b@{DIGEST}"],
+        ["pull", "--engine", "docker", f"a/b@{DIGEST}"],
         ["update", "nvidia/cuda:13.0.1-devel-ubuntu24.04", "--check"],
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: " ".join(words[:2]),
 )
 def test_without_an_engine_it_is_said_where_none_answers(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["images", *words, "--quiet"]) == 3
