@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -92,7 +93,7 @@ def build_stack_image(workshop: Workshop, request: ImageRequest) -> Image:
     try:
         held.parent.mkdir(parents=True, exist_ok=True)
         with hold(held, request.doing, workshop.cancel):
-            if request.cached and (found := find_image(workshop.engine, tag)):
+            if request.cached and (found := _find_own(workshop, tag)):
                 return replace(_describe(workshop.engine, tag, found, request), reused=True)
             return _describe(workshop.engine, tag, _build(workshop, request, text, tag), request)
     except OSError as error:
@@ -127,9 +128,11 @@ def rebuild_stack_image(workshop: Workshop, request: ImageRequest) -> list[str]:
     if first is not None and content_digest(first) != again.content_digest:
         starts = ["how it starts: variables, labels or user"]
         differences = find_differences(engine, first.id, again.id) or starts
-    for name, old in before.items():
-        if (now := find_image(engine, name)) is not None and now.id != old.id:
-            remove_image(engine, old.id)
+    for old in before.values():
+        # What somebody else has given a name to, or uses, is theirs.
+        if (left := find_image(engine, old.id)) is not None and not left.tags and not left.digests:
+            with contextlib.suppress(OutsideError):
+                remove_image(engine, old.id)
     return differences
 
 
@@ -161,7 +164,7 @@ def image_key(request: ImageRequest) -> str:
 
 def _build(workshop: Workshop, request: ImageRequest, text: str, tag: str) -> ImageRecord:
     for layer in plan_layers(request.lock, request.base, request.settings):
-        if not request.cached or find_image(workshop.engine, layer.tag) is None:
+        if not request.cached or _find_own(workshop, layer.tag) is None:
             _build_layer(workshop, request, layer)
     _run(workshop, BuildRequest(dockerfile=text, files={}, tag=tag, cached=request.cached))
     made = find_image(workshop.engine, tag)
@@ -177,8 +180,29 @@ def _build_layer(workshop: Workshop, request: ImageRequest, layer: Layer) -> Non
     _run(workshop, BuildRequest(render_layer(layer), files, layer.tag, cached=request.cached))
 
 
-def _run(workshop: Workshop, request: BuildRequest) -> str:
-    return build_image(workshop.engine, request, workshop.tell, workshop.cancel)
+def _run(workshop: Workshop, request: BuildRequest) -> None:
+    made = build_image(workshop.engine, request, workshop.tell, workshop.cancel)
+    note = _note(workshop, request.tag)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    written = note.with_suffix(".new")
+    written.write_text(made, encoding="utf-8")
+    written.replace(note)
+
+
+def _find_own(workshop: Workshop, tag: str) -> ImageRecord | None:
+    """Return what was built here under a name: a name alone may have been given to anything since."""
+    found = find_image(workshop.engine, tag)
+    try:
+        made = _note(workshop, tag).read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return found if found is not None and found.id == made else None
+
+
+def _note(workshop: Workshop, tag: str) -> Path:
+    """Return the file that keeps the id of what was built under a name, by this engine."""
+    place = hashlib.sha256(f"{workshop.engine.kind} {workshop.engine.address}".encode()).hexdigest()[:8]
+    return workshop.cache / "images" / f"{tag.rpartition(':')[2]}.{place}.id"
 
 
 def _describe(engine: Engine, tag: str, record: ImageRecord, request: ImageRequest) -> Image:
@@ -188,14 +212,15 @@ def _describe(engine: Engine, tag: str, record: ImageRecord, request: ImageReque
         content_digest=content_digest(record),
         lock_digest=request.lock.digest,
         size=record.size,
-        layers=_sizes(engine, tag, request),
+        layers=_sizes(engine, request),
         engine=engine,
     )
 
 
-def _sizes(engine: Engine, tag: str, request: ImageRequest) -> tuple[tuple[str, int], ...]:
+def _sizes(engine: Engine, request: ImageRequest) -> tuple[tuple[str, int], ...]:
     """Return the bytes of the base and of each layer upon it."""
-    names = [layer.name for layer in plan_layers(request.lock, request.base, request.settings)]
-    filled = [count for _, count in layer_sizes(engine, tag) if count]
-    below = len(filled) - len(names)
-    return (("base", sum(filled[:below])), *zip(names, filled[below:], strict=True))
+    layers = plan_layers(request.lock, request.base, request.settings)
+    # Those of the last layer: Buildah puts one more on top, with nothing in it but the configuration.
+    filled = [count for _, count in layer_sizes(engine, layers[-1].tag) if count]
+    below = max(0, len(filled) - len(layers))
+    return (("base", sum(filled[:below])), *zip((layer.name for layer in layers), filled[below:], strict=False))

@@ -42,6 +42,13 @@ def find_inspection(site: Site, stack: Stack, lock: Lock) -> Made[dict[str, Any]
     return Made(document, reused=True, evidence=site.store.digest("inspect", key))
 
 
+def is_of(made: Made[dict[str, Any]], home: Home) -> bool:
+    """Say whether what was found is of this very image; of a venv there is nothing to find."""
+    if made.value is None or not isinstance(home, Image):
+        return True
+    return bool(made.value["image"]["content_digest"] == home.content_digest)
+
+
 def make_inspection(site: Site, stack: Stack, lock: Lock, home: Home) -> Made[dict[str, Any]]:
     """Look into a stack's image, and keep what was found.
 

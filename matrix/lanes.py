@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..compat.errors import OutsideError, StoppedError
-from .inspection import find_inspection, make_inspection
+from .inspection import find_inspection, is_of, make_inspection
 from .locking import lock_stack, make_environment
 from .records import CellRecord, Made
 from .running import Task, find_run, make_run, read_failure
@@ -85,7 +85,7 @@ def _prepare(site: Site, stack: Stack, cells: Sequence[Cell], runners: ThreadPoo
         site.reporter.skip(len(missing) + _looks(site) * (inspected is None))
         failed: Run = Made(failure=built.failure)
         return _Prepared(lock, {**runs, **dict.fromkeys(missing, failed)}, failed if inspected is None else inspected)
-    if inspected is None:
+    if inspected is None or not is_of(inspected, built.value):
         inspected = make_inspection(site, stack, lock.value, built.value)
     for cell in missing:
         runs[cell] = runners.submit(_run, site, Task(cell, lock.value, built.value))

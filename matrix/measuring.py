@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from .evidence_form import EvidenceError
 from .jobs import measure_key, plan_measured
 from .judge.throughput import compare_pairs
 from .launch import Server, WorkerError
-from .records import Made, Measured
+from .records import Failure, Made, Measured
 from .running import collect, failure_of, key_of, prepare
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ def make_measurement(site: Site, group: Group, environments: Sequence[Home]) -> 
         failure = failure_of(error.outcome)
         site.reporter.fail("measure", subject, failure.reason)
         return Made(failure=failure, seconds=time.monotonic() - start)
+    except EvidenceError as error:
+        site.reporter.fail("measure", subject, str(error))
+        return Made(failure=Failure("crash", str(error)), seconds=time.monotonic() - start)
     seconds = time.monotonic() - start
     kept = site.store.put("measure", group_key(site, group), subject, document, seconds)
     site.reporter.finish("measure", subject, seconds, reused=False)

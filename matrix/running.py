@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..compat.errors import OutsideError, StoppedError
 from ..containers.image import Image
+from .evidence_form import EvidenceError, read_evidence
 from .inside import PROGRAM, TENSORS
 from .jobs import failure_key, make_job, plan_runs, run_key
 from .launch import Request, run_worker
@@ -80,7 +81,12 @@ def make_run(site: Site, task: Task) -> Made[dict[str, Any]]:
         tables = {"kind": failure.kind, "reason": failure.reason, "log": list(failure.log)}
         kept = site.store.put("failure", failure_key(key, site.run), cell.id, tables, seconds)
         return Made(failure=failure, seconds=seconds, evidence=kept)
-    document = {**collect(site, request, outcome), "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    try:
+        found = collect(site, request, outcome)
+    except EvidenceError as error:
+        site.reporter.fail("run", cell.id, str(error))
+        return Made(failure=Failure("crash", str(error)), seconds=seconds)
+    document = {**found, "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     kept = site.store.put("run", key, cell.id, document, seconds)
     site.reporter.finish("run", cell.id, seconds, reused=False)
     return Made(document, seconds=seconds, evidence=kept)
@@ -136,17 +142,22 @@ def collect(site: Site, request: Request, outcome: Outcome | None = None) -> dic
     """Take a worker's evidence and tensors into the store.
 
     Returns:
-        The evidence; each run names its final parameters' file in the store as `parameters_blob`.
+        The evidence; each run names its final parameters' file in the store as `parameters_blob`, and the image that it
+        was made in, if any, as `image_digest`.
 
     Raises:
+        EvidenceError: The evidence is not of the form that workers write.
         OutsideError: A file is missing or the folder cannot be written.
     """
     with outside(site.folder):
-        document: dict[str, Any] = json.loads(request.evidence.read_bytes())
-        tensors = request.evidence.with_suffix("")
-        for run in document["runs"]:
-            content = (tensors / run.pop("parameters_file")).read_bytes()
+        names = [run["name"] for run in json.loads(request.job.read_bytes())["runs"]]
+        evidence = read_evidence(request.evidence, names)
+        document = evidence.document
+        for run, content in zip(document["runs"], evidence.parameters, strict=True):
+            del run["parameters_file"]
             run["parameters_blob"] = f"{site.store.put_blob(content, '.npz')}.npz"
+            if request.image is not None:
+                run["image_digest"] = request.image.content_digest
     if outcome is not None:
         document["peak_memory_bytes"] = max(document["peak_memory_bytes"], outcome.peak_memory_bytes)
     return document

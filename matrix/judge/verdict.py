@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...compat.verdict import Check, Verdict
     from .envelope import Departure
 
-_BROKEN: Final = frozenset({"versions", "linking", "cuda-libraries", "symbols", "packages", "hygiene"})
+_BROKEN: Final = frozenset({"versions", "linking", "cuda-libraries", "symbols", "packages", "hygiene", "image"})
 _INCOMPATIBLE: Final = frozenset({"architectures", "drivers"})
 
 

@@ -15,6 +15,7 @@ from real_engines import missing_docker, missing_program, private_podman, privat
 from required import need
 from tiny import MLP, comparable, patch_backends, read_report, write_matrix
 
+from stackproof.containers.engine.build import BuildRequest, build_image
 from stackproof.containers.engine.connect import connect
 from stackproof.containers.engine.images import find_image, remove_image, walk_layers
 from stackproof.containers.engine.leftovers import remove_leftovers
@@ -258,3 +259,22 @@ def test_a_lock_built_again_from_nothing_holds_the_same(certified: Certified) ->
     assert ended.code == 0, ended.err
     assert image["differences"] == []
     assert f"sha256:{image['content_digest']}" == certified.cell["image_digest"]
+
+
+@pytest.mark.parametrize("kind", ["image", "layer"])
+def test_what_somebody_else_gave_the_name_is_not_taken_for_ours(certified: Certified, kind: str) -> None:
+    engine = connect("docker")
+    image = certified.cell["image"]["reference"]
+    labels = engine.client.api.inspect_image(image)["Config"]["Labels"]
+    name = image if kind == "image" else f"stackproof/layer:{labels['stackproof.key'][:16]}"
+    planted = f"FROM {name}\nLABEL planted=yes\n"
+    build_image(engine, BuildRequest(planted, {}, name))
+    if kind == "layer":
+        remove_image(engine, image)
+    ended = certified.command.run("build", certified.matrix, "--out", certified.folder / "out", "--json")
+    assert ended.code == 0, ended.err
+    (made,) = json.loads(ended.out)["images"]
+    assert not made["reused"]
+    assert f"sha256:{made['content_digest']}" == certified.cell["image_digest"]
+    assert "planted" not in engine.client.api.inspect_image(image)["Config"]["Labels"]
+    engine.client.close()

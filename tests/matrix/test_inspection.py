@@ -13,7 +13,7 @@ from stackproof.compat.cell import Stack
 from stackproof.containers.rendering.settings import ImageSettings
 from stackproof.matrix import inspection
 from stackproof.matrix.config import Matrix
-from stackproof.matrix.inspection import find_inspection, make_inspection
+from stackproof.matrix.inspection import find_inspection, is_of, make_inspection
 from stackproof.matrix.site import Settings, Site, open_site
 from stackproof.matrix.store import Store
 
@@ -150,3 +150,11 @@ def test_cuda_libraries_of_the_base_are_told(site: Site, images: LocalImages) ->
     assert wheels.value is not None
     assert wheels.value["omitted"] == []
     assert ImageSettings().cuda == "wheels"
+
+
+def test_what_was_found_is_of_the_image_with_that_content_only(site: Site, images: LocalImages) -> None:
+    image = images.build(STACK, LOCK)
+    found = make_inspection(site, STACK, LOCK, image)
+    assert is_of(found, image)
+    assert is_of(found, replace(image, id=f"sha256:{'9' * 64}"))
+    assert not is_of(found, replace(image, content_digest="9" * 64))

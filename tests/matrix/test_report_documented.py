@@ -38,7 +38,7 @@ CELL: dict[str, Any] = next(cell for cell in REPORT["cells"] if cell["throughput
     "image": dict.fromkeys(get_type_hints(model.ImageEntry)),
 }
 CHECKS = {"trajectory", "reference", "determinism", "versions", "start", "throughput"} | {
-    *("linking", "cuda-libraries", "architectures", "symbols", "packages", "hygiene", "drivers")
+    *("linking", "cuda-libraries", "architectures", "symbols", "packages", "hygiene", "drivers", "image")
 }
 
 

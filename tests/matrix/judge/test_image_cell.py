@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from inspected import FAULTS, answer, looked
+from inspected import FAULTS, IMAGE, answer, looked
 from judged import Blobs, evidence, lock_of, record, run_document
 
 from stackproof.backends.spec import Data, Mlp, Optimizer, Schedule, Spec, Train
@@ -32,6 +32,8 @@ AWAY = Failure("outside", "the engine ended", outside=True)
 
 def in_image(document: dict[str, Any] | None, found: Any = None, failure: Failure | None = None) -> CellRecord:
     """Return a cell's record: what was trained, and what was found in its image."""
+    for run in (document or {}).get("runs", ()):
+        run.setdefault("image_digest", IMAGE["content_digest"])
     repeat = None if document is None else Made(Measured(document["runs"][0]))
     return replace(record(document, failure=failure, measured=repeat), inspected=Made(found))
 
@@ -51,6 +53,16 @@ def test_a_sound_image_is_certified_and_its_checks_come_before_those_of_the_run(
     assert list(outcomes(found))[: len(LOOKED)] == list(LOOKED)
     assert {name for name, outcome in outcomes(found).items() if outcome == "skip"} == {"cuda-libraries", "throughput"}
     assert {"trajectory", "reference", "determinism", "versions"} < outcomes(found).keys()
+
+
+@pytest.mark.parametrize("digest", ["3" * 64, None], ids=["another", "none"])
+def test_a_run_in_another_image_than_the_one_looked_into_shows_nothing_of_it(digest: str | None) -> None:
+    blobs = Blobs()
+    document = evidence(blobs)
+    document["runs"][-1]["image_digest"] = digest
+    found = judged(in_image(document, looked(LOCK, answer("580.65.06"))), blobs)
+    assert found.verdict == "broken"
+    assert [check for check, outcome in outcomes(found).items() if outcome == "fail"] == ["image"]
 
 
 @pytest.mark.parametrize("name", LOOKED)
@@ -171,5 +183,6 @@ def test_a_run_that_differs_is_repeated_in_an_image_as_in_a_venv() -> None:
     blobs = Blobs()
     document = evidence(blobs)
     other = run_document(blobs, "measured", (4.0, 3.0, 2.0, 1.0), parameters_digest="other bits")
+    other["image_digest"] = IMAGE["content_digest"]
     mine = replace(in_image(document, looked(LOCK)), measured=Made(Measured(other)))
     assert judged(mine, blobs).verdict == "incorrect"
