@@ -145,12 +145,15 @@ def _command(pin: Pin, archive: Path) -> list[str]:
 def _run(command: list[str], doing: str, cancel: threading.Event | None) -> None:
     mark = process.new_mark()
     settings = {"SOURCE_DATE_EPOCH": str(EPOCH), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+    # The base's own Python compiles modules while it is installed: what it makes must not depend on who asked for it.
+    settings |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, **settings, process.MARK: mark},
+        env={**kept, **settings, process.MARK: mark},
         start_new_session=True,
     ) as child:
         try:
