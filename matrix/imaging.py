@@ -82,19 +82,22 @@ class Images:
 
     def key(self, stack: Stack, lock: Lock) -> str:
         """Return the digest of all that a stack's image is made from; raises as `base`."""
-        return image_key(ImageRequest(lock, self.base(stack), self.settings))
+        return image_key(self._request(stack, lock))
 
     def build(self, stack: Stack, lock: Lock) -> Image:
         """Make a lock real as an image; raises as `build_stack_image`."""
-        return build_stack_image(self._workshop(), ImageRequest(lock, self.base(stack), self.settings))
+        return build_stack_image(self._workshop(), self._request(stack, lock))
 
     def rebuild(self, stack: Stack, lock: Lock) -> list[str]:
         """Build a stack's image once more, and name what differs; raises as `rebuild_stack_image`."""
-        return rebuild_stack_image(self._workshop(), ImageRequest(lock, self.base(stack), self.settings))
+        return rebuild_stack_image(self._workshop(), self._request(stack, lock))
 
     def files(self, stack: Stack, lock: Lock) -> dict[str, Path | bytes]:
         """Return the files that a stack's image can be built from by hand; raises as `build_files`."""
-        return build_files(self._workshop(), ImageRequest(lock, self.base(stack), self.settings))
+        return build_files(self._workshop(), self._request(stack, lock))
+
+    def _request(self, stack: Stack, lock: Lock) -> ImageRequest:
+        return ImageRequest(lock, self.base(stack), self.settings)
 
     def _workshop(self) -> Workshop:
         return Workshop(self.engine, self.cache, self.tell, self.cancel)

@@ -89,9 +89,8 @@ def _look(site: Site, images: Images, stack: Stack, lock: Lock, image: Image) ->
     held = {package.name for _, packages in split_packages(lock, images.settings) for package in packages}
     levels = [(name, level) for name in images.settings.drivers if (level := _level_of(name)) is not None]
     said = ask_drivers(images.engine, image.id, str(image.python), found, levels, images.cache, cancel=site.cancel)
-    base = images.base(stack)
     return {
-        "image": {**image.as_json(), "base": f"{base.name}@{base.digest}"},
+        "image": {**image.as_json(), "base": images.base(stack).pinned},
         "inspection": found,
         "drivers": said,
         "omitted": [package.name for package in lock.packages if package.name not in held],

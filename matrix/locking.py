@@ -83,10 +83,7 @@ def _key(site: Site, stack: Stack, interpreter: Interpreter) -> str:
 
 def _base(site: Site, stack: Stack) -> str:
     """Return what the stack's image is built on, with its digest; empty for a venv."""
-    if site.images is None:
-        return ""
-    base = site.images.base(stack)
-    return f"{base.name}@{base.digest}"
+    return site.images.base(stack).pinned if site.images is not None else ""
 
 
 def _find_lock(site: Site, stack: Stack, interpreter: Interpreter) -> Made[Lock] | None:

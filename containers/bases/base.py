@@ -32,3 +32,8 @@ class Base:
     source: str
     date: str
     packages: tuple[str, ...] = ()
+
+    @property
+    def pinned(self) -> str:
+        """Return its name with the digest of what it holds, such as `debian:bookworm@sha256:…`."""
+        return f"{self.name}@{self.digest}"

@@ -116,9 +116,6 @@ def load_pins(path: Path | None = None) -> Pins:
     return Pins(ours if path is None else {**ours, **own_pins(path)})
 
 
-read_pins = load_pins
-
-
 def own_pins(path: Path) -> dict[str, Pin]:
     """Return the pins of a file alone.
 
