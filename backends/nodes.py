@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-# The names that numpy (bfloat16: ml_dtypes) has for ONNX's TensorProto.DataType numbers.
+# The dtype names of ONNX's TensorProto.DataType numbers: numpy's, or keys of `values.CARRIERS`.
 DTYPES = {
     1: "float32",
     2: "uint8",
@@ -27,11 +24,25 @@ DTYPES = {
     11: "float64",
     12: "uint32",
     13: "uint64",
+    14: "complex64",
+    15: "complex128",
     16: "bfloat16",
+    17: "float8e4m3fn",
+    18: "float8e4m3fnuz",
+    19: "float8e5m2",
+    20: "float8e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4e2m1",
+    24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
+    27: "float6e2m3",
+    28: "float6e3m2",
 }
 
 
-def optional(inputs: Sequence[Any], place: int) -> Any:  # noqa: ANN401 - any framework's tensor
+def optional(inputs: Sequence[Any], place: int) -> Any:
     """Return the input at a place, or None where it is absent."""
     return inputs[place] if len(inputs) > place else None
 
@@ -59,19 +70,6 @@ def refuse(op: str, target: str, attributes: Mapping[str, Any], names: Sequence[
         raise UnsupportedError(f"{op} with {', '.join(found)} has no rule on {target}")
 
 
-def refuse_attention(inputs: Sequence[Any], attributes: Mapping[str, Any], dtype: str, target: str) -> None:
-    """Refuse what no `Attention` rule for training does.
-
-    Raises:
-        UnsupportedError: Scores are capped, there is a key/value cache, or the softmax is to be wider than the tensors.
-    """
-    refuse("Attention", target, attributes, ("softcap",))
-    if any(value is not None for value in inputs[4:]):
-        raise UnsupportedError(f"Attention with a key/value cache has no rule on {target}")
-    if DTYPES.get(attributes.get("softmax_precision", 0)) == "float64" != dtype:
-        raise UnsupportedError(f"Attention with softmax_precision float64 on {target} needs a float64 run")
-
-
 def reshaped(shape: Sequence[int], attributes: Mapping[str, Any], wanted: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that a `Reshape` node makes: 0 copies a size unless `allowzero` is set; -1 may remain."""
     sizes = [int(size) for size in wanted]
@@ -90,14 +88,16 @@ def flattened(shape: Sequence[int], attributes: Mapping[str, Any]) -> tuple[int,
 def split_sizes(length: int, attributes: Mapping[str, Any], given: Sequence[int] | None) -> list[int]:
     """Return the sizes that a `Split` node cuts an axis of that length into; a last uneven part is smaller.
 
+    Without sizes and `num_outputs`, as was possible before operator set 18, there are as many parts as outputs.
+
     Raises:
-        UnsupportedError: Neither sizes nor their number are given, as was possible before operator set 18.
+        UnsupportedError: Nothing says how many parts there are.
     """
     if given is not None:
         return [int(size) for size in given]
-    if "num_outputs" not in attributes:
+    parts = attributes.get("num_outputs") or len(attributes.get("outputs", ()))
+    if not parts:
         raise UnsupportedError("Split needs its sizes or num_outputs: convert the model to operator set 18 or later")
-    parts = attributes["num_outputs"]
     size = math.ceil(length / parts)
     return [min(size, max(0, length - size * part)) for part in range(parts)]
 
@@ -154,47 +154,3 @@ def _ceiled(size: int, span: int, stride: int, pair: tuple[int, int]) -> tuple[i
     last = math.ceil((size + before + after - span) / stride)
     last -= last * stride >= size + before
     return before, max(after, last * stride + span - size - before)
-
-
-def window_slices(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    attributes: Mapping[str, Any],
-) -> Iterator[tuple[slice, ...]]:
-    """Return what each place of a window sees: one strided slice of a channels-first tensor per place, in row order.
-
-    Args:
-        sizes: Spatial sizes after padding.
-        kernel: The window's spatial sizes.
-        attributes: The node's; strides and dilations count.
-    """
-    rank = len(sizes)
-    strides, dilations = (tuple(attributes.get(name) or (1,) * rank) for name in ("strides", "dilations"))
-    axes = []
-    for size, window, stride, dilation in zip(sizes, kernel, strides, dilations):
-        last = (size - (window - 1) * dilation - 1) // stride * stride
-        axes.append([slice(place * dilation, place * dilation + last + 1, stride) for place in range(window)])
-    return ((slice(None), slice(None), *spatial) for spatial in itertools.product(*axes))
-
-
-def allowed_keys(queries: int, keys: int, attributes: Mapping[str, Any]) -> np.ndarray | None:
-    """Return which keys an `Attention` node without a cache lets each query see.
-
-    Args:
-        queries: Query positions.
-        keys: Key positions.
-        attributes: The node's; `is_causal` and the window sizes count.
-
-    Returns:
-        bool of shape (queries, keys), or None where every query sees every key.
-    """
-    behind = np.arange(queries)[:, None] - np.arange(keys)[None, :]
-    left, right = (attributes.get(f"{side}_window_size", -1) for side in ("left", "right"))
-    allowed = np.ones((queries, keys), dtype=bool)
-    if attributes.get("is_causal", 0):
-        allowed &= behind >= 0
-    if left >= 0:
-        allowed &= behind <= left
-    if right >= 0:
-        allowed &= -behind <= right
-    return None if allowed.all() else allowed

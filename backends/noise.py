@@ -15,26 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .draws import signs
+from .values import MOVING_OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Operators that only move or select values, and so round nothing.
-EXACT_OPERATORS = frozenset(
-    {
-        "Concat",
-        "Flatten",
-        "Gather",
-        "Identity",
-        "MaxPool",
-        "Relu",
-        "Reshape",
-        "Split",
-        "Squeeze",
-        "Transpose",
-        "Unsqueeze",
-    }
-)
+# Operators that only move or select values or turn their sign, and so round nothing.
+EXACT_OPERATORS = MOVING_OPERATORS | {"Abs", "Max", "MaxPool", "Min", "Neg", "Relu", "Sign"}
 
 # Half a unit in the last place of float32, relative: the largest relative error of one rounding.
 FLOAT32_UNIT = 2.0**-24

@@ -12,43 +12,22 @@ import io
 import json
 import zipfile
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .graph import Body, Input, Node, node_from_json, node_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__all__ = ["OPSET", "Body", "Input", "Node", "Program", "dump", "load", "tensors_digest"]
+
 OPSET = 28
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-Attribute = Union[int, float, str, "tuple[int, ...]"]
-
-
-@dataclass(frozen=True)
-class Node:
-    """One operator application.
-
-    Attributes:
-        op: ONNX operator name, such as `MatMul`.
-        inputs: Tensor names; an empty name stands for an absent optional input.
-        outputs: Tensor names.
-        attributes: ONNX attributes by name; a missing one has the operator's default.
-    """
-
-    op: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Input:
-    """A tensor fed at each step: name, numpy dtype name and static shape."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
+# The key of a program's tensors in its file, and the field that holds them.
+_ROLES = {"parameter": "parameters", "constant": "constants", "state": "state"}
 
 
 @dataclass(frozen=True)
@@ -59,10 +38,13 @@ class Program:
         name: The spec's name.
         inputs: What a batch holds.
         nodes: Operators in an order in which each input is made before it is used.
-        loss: Name of the scalar to minimise.
+        loss: Name of the scalar to minimise; empty for a program that is only evaluated.
         parameters: Trainable initial tensors by name, float32, in a fixed order.
         constants: Other tensors by name: float32 tables, int64 shapes and axes.
         outputs: Names of further tensors of interest, such as `logits`.
+        state: Initial tensors that no gradient changes and each step replaces, such as running means.
+        updates: For each name in `state` the tensor that replaces it after a step.
+        narrow: The dtype of each parameter or constant that is carried by a wider one; see `values.CARRIERS`.
     """
 
     name: str
@@ -72,12 +54,15 @@ class Program:
     parameters: Mapping[str, np.ndarray]
     constants: Mapping[str, np.ndarray] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    state: Mapping[str, np.ndarray] = field(default_factory=dict)
+    updates: Mapping[str, str] = field(default_factory=dict)
+    narrow: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
         """Return the SHA-256 over graph and tensors, in hexadecimal; the name is left out."""
         state = hashlib.sha256(json.dumps(_graph(self), sort_keys=True, separators=(",", ":")).encode())
-        for tensors in (self.parameters, self.constants):
+        for tensors in (self.parameters, self.constants, self.state):
             state.update(tensors_digest(tensors).encode())
         return state.hexdigest()
 
@@ -97,12 +82,15 @@ def _graph(program: Program) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "opset": OPSET,
-        "inputs": [asdict(entry) for entry in program.inputs],
-        "nodes": [asdict(node) for node in program.nodes],
+        "inputs": [{**asdict(entry), "shape": list(entry.shape)} for entry in program.inputs],
+        "nodes": [node_to_json(node) for node in program.nodes],
         "loss": program.loss,
         "parameters": list(program.parameters),
         "constants": list(program.constants),
         "outputs": list(program.outputs),
+        "state": list(program.state),
+        "updates": dict(program.updates),
+        "narrow": dict(program.narrow),
     }
 
 
@@ -110,8 +98,8 @@ def dump(program: Program) -> bytes:
     """Return the program as one `.npz` file's bytes: the graph as JSON and each tensor under its role and name."""
     graph = json.dumps({"name": program.name, **_graph(program)}, sort_keys=True)
     arrays: dict[str, Any] = {"graph": np.frombuffer(graph.encode(), dtype=np.uint8)}
-    arrays.update({f"parameter/{name}": value for name, value in program.parameters.items()})
-    arrays.update({f"constant/{name}": value for name, value in program.constants.items()})
+    for role, held in _ROLES.items():
+        arrays.update({f"{role}/{name}": value for name, value in getattr(program, held).items()})
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()
@@ -131,17 +119,14 @@ def load(content: bytes) -> Program:
         graph = json.loads(arrays["graph"].tobytes())
         if graph["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"program schema {graph['schema_version']}, this version reads {SCHEMA_VERSION}")
+        tensors = {field: {name: arrays[f"{role}/{name}"] for name in graph[field]} for role, field in _ROLES.items()}
         return Program(
             name=graph["name"],
-            inputs=tuple(Input(i["name"], i["dtype"], tuple(i["shape"])) for i in graph["inputs"]),
-            nodes=tuple(_node(entry) for entry in graph["nodes"]),
+            inputs=tuple(Input(**{**entry, "shape": tuple(entry["shape"])}) for entry in graph["inputs"]),
+            nodes=tuple(node_from_json(entry) for entry in graph["nodes"]),
             loss=graph["loss"],
-            parameters={name: arrays[f"parameter/{name}"] for name in graph["parameters"]},
-            constants={name: arrays[f"constant/{name}"] for name in graph["constants"]},
             outputs=tuple(graph["outputs"]),
+            updates=graph["updates"],
+            narrow=graph["narrow"],
+            **tensors,
         )
-
-
-def _node(entry: dict[str, Any]) -> Node:
-    attributes = {key: tuple(v) if isinstance(v, list) else v for key, v in entry["attributes"].items()}
-    return Node(entry["op"], tuple(entry["inputs"]), tuple(entry["outputs"]), attributes)

@@ -7,8 +7,9 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from .errors import Fault, InputError
+from .own_model import read_onnx
 from .readers import Bounds, choice, flag, integer, number, show
-from .spec import SCHEMA_VERSION, Cnn, Data, Gpt, Mlp, Optimizer, Schedule, Spec, Train
+from .spec import SCHEMA_VERSION, Cnn, Data, Gpt, Mlp, Onnx, Optimizer, Resnet, Schedule, Spec, Train
 from .spec_rules import DATA_OF_MODEL, check_fit
 from .tables import Faults, Table, read_name
 
@@ -26,13 +27,14 @@ DECAY = number(Bounds(least=0, below=1))
 POSITIVE = number(Bounds(above=0))
 NOT_NEGATIVE = number(Bounds(least=0))
 
+EXECUTIONS = tuple(f"{path}{layout}" for path in ("eager", "graph", "compiled") for layout in ("", "-last"))
 RECORDS: dict[str, type[Data | Optimizer | Schedule | Train]] = {
     "data": Data,
     "optimizer": Optimizer,
     "schedule": Schedule,
     "train": Train,
 }
-MODELS: dict[str, type[Gpt | Mlp | Cnn]] = {"gpt": Gpt, "mlp": Mlp, "cnn": Cnn}
+MODELS: dict[str, type[Model]] = {"gpt": Gpt, "mlp": Mlp, "cnn": Cnn, "resnet": Resnet, "onnx": Onnx}
 # Keys of a table that only some of its kinds have.
 KIND_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
     "model": {kind: tuple(f.name for f in fields(record) if f.name != "kind") for kind, record in MODELS.items()},
@@ -99,13 +101,14 @@ def _plain(value: object) -> object:
 
 def _read_model(top: Table) -> Model | None:
     table = top.table("model")
-    if "kind" not in table.content:
-        mend = 'kind = "gpt", "mlp" or "cnn"'
+    implied = Onnx.kind if "onnx" in table.content else ""
+    if not implied and "kind" not in table.content:
+        mend = 'kind = "gpt", "mlp", "cnn" or "resnet", or onnx = "my_model.onnx" for a model of your own'
         if "model" not in top.content:
             top.fault("model", f"missing: add a [model] table with {mend}")
         elif top.sound("model"):
             table.fault("kind", f"missing: add {mend}")
-    kind = table.one("kind", "", choice(*MODELS))
+    kind = table.one("kind", implied, choice(*MODELS))
     model = _MODEL_READERS[kind](table) if kind in MODELS else None
     table.asked.extend(_own("model", kind) if model is None else ())
     table.finish({**_elsewhere("model"), **_foreign("model", kind)})
@@ -145,7 +148,22 @@ def _read_cnn(table: Table) -> Cnn:
     )
 
 
-_MODEL_READERS: dict[str, Callable[[Table], Model]] = {"gpt": _read_gpt, "mlp": _read_mlp, "cnn": _read_cnn}
+def _read_resnet(table: Table) -> Resnet:
+    return Resnet(
+        image=table.many("image", Resnet.image, SIZE, (3, 3)),
+        channels=table.many("channels", Resnet.channels, SIZE, (1, 30)),
+        blocks=table.many("blocks", Resnet.blocks, integer(Bounds(least=1, most=1000)), (1, 30)),
+        outputs=table.one("outputs", Resnet.outputs, SIZE),
+    )
+
+
+_MODEL_READERS: dict[str, Callable[[Table], Model]] = {
+    "gpt": _read_gpt,
+    "mlp": _read_mlp,
+    "cnn": _read_cnn,
+    "resnet": _read_resnet,
+    "onnx": read_onnx,
+}
 
 
 def _read_data(top: Table, model: Model | None) -> Data:
@@ -196,7 +214,8 @@ def _read_train(top: Table) -> Train:
         seed=table.one("seed", Train.seed, integer(Bounds(least=0, most=2**32 - 1))),
         precision=table.one("precision", Train.precision, choice("float32", "float64")),
         compile=table.one("compile", Train.compile, flag),
-        loss=table.one("loss", Train.loss, choice("cross-entropy", "mean-squared-error")),
+        mode=table.one("mode", Train.mode, choice("auto", *EXECUTIONS)),
+        loss=table.one("loss", Train.loss, choice("cross-entropy", "mean-squared-error", "own")),
         clip_norm=table.one("clip_norm", Train.clip_norm, NOT_NEGATIVE),
     )
     table.finish(_elsewhere("train"))

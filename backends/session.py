@@ -12,8 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .errors import UnsupportedError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
@@ -47,13 +49,38 @@ class Options:
 
     Attributes:
         precision: `float32` or `float64`: dtype of parameters, activations, gradients and optimizer state.
-        compile: Whether the framework's compiler is used.
+        compile: Whether the framework's fast path is used; without it a step is eager, operator by operator.
         noise: Rounding-sized noise to add, in float64 runs that measure sensitivity.
+        execution: Which fast path: `eager`, `graph` or `compiled`, with `-last` for images channels last, or `auto` for
+            the one that is found fastest when the session opens.
+        norms: Whether each step gives the gradients' norm; without clipping, training itself does not need it.
     """
 
     precision: str
     compile: bool
     noise: Noise | None = None
+    execution: str = "compiled"
+    norms: bool = True
+
+    @property
+    def path(self) -> str:
+        """Return how a step is executed, without the layout."""
+        return self.execution.partition("-")[0] if self.compile else "eager"
+
+    @property
+    def last(self) -> bool:
+        """Say whether images are channels last."""
+        return self.compile and self.execution.endswith("-last")
+
+    def choose_from(self, target: str, known: Sequence[str]) -> None:
+        """Check that a target has the execution.
+
+        Raises:
+            UnsupportedError: It has not.
+        """
+        if self.compile and self.execution not in known:
+            names = ", ".join(f'"{name}"' for name in ("auto", *known))
+            raise UnsupportedError(f'train.mode = "{self.execution}" is not there on {target}: write one of {names}')
 
 
 class Session(Protocol):
@@ -62,15 +89,19 @@ class Session(Protocol):
     Attributes:
         mode: How a step is executed: `eager`, `inductor`, `xla` or `graph`.
         why: Why the mode is another than the one asked for; empty where it is not.
+        execution: The execution in the words of `Options`, which gives the same path again.
+        trials: Seconds per step of each execution that was tried to find the fastest.
     """
 
     mode: str
     why: str
+    execution: str
+    trials: Mapping[str, float]
 
-    def place(self, batch: Mapping[str, np.ndarray]) -> Any:  # noqa: ANN401 - each framework's own tensors
+    def place(self, batch: Mapping[str, np.ndarray]) -> Any:
         """Put one batch on the device; floating-point inputs are converted to the session's precision."""
 
-    def step(self, placed: Any, rates: np.ndarray) -> tuple[Any, Any]:  # noqa: ANN401 - as place
+    def step(self, placed: Any, rates: np.ndarray) -> tuple[Any, Any]:
         """Make one optimizer update, without waiting for the device.
 
         Args:
@@ -79,10 +110,10 @@ class Session(Protocol):
 
         Returns:
             Loss and global gradient norm (before clipping), both of the parameters before the update, as scalars of the
-            framework.
+            framework; without `Options.norms` and without clipping the norm is None.
         """
 
-    def read(self, scalar: Any) -> float:  # noqa: ANN401 - as place
+    def read(self, scalar: Any) -> float:
         """Wait for a scalar that `step` returned, and return it."""
 
     def wait(self) -> None:
@@ -90,6 +121,9 @@ class Session(Protocol):
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the current parameters, in the session's precision, by name in the program's order."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of the program's current state, such as running means, in the session's precision."""
 
     def reset(self, noise: Noise | None) -> None:
         """Go back to the program's initial parameters and a zero optimizer state; nothing is compiled again.

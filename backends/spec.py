@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from typing import Any, Union
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCHEMA_VERSION = 1
 
@@ -80,7 +83,52 @@ class Cnn:
     outputs: int = 4
 
 
-Model = Union[Gpt, Mlp, Cnn]
+@dataclass(frozen=True)
+class Resnet:
+    """A residual network of basic blocks with batch normalisation: a 3x3 convolution, stages of blocks, then a mean.
+
+    Attributes:
+        image: Channels, height and width.
+        channels: Channels of each stage; each stage but the first halves height and width.
+        blocks: Blocks of each stage, as many entries as `channels`.
+        outputs: Classes (cross-entropy) or regression targets (mean-squared-error).
+    """
+
+    kind: str = "resnet"
+    image: tuple[int, ...] = (3, 16, 16)
+    channels: tuple[int, ...] = (8, 16)
+    blocks: tuple[int, ...] = (1, 1)
+    outputs: int = 4
+
+
+@dataclass(frozen=True)
+class Onnx:
+    """A model of the user's own, from an ONNX file.
+
+    Attributes:
+        onnx: The file's path, relative to the spec file.
+        digest: SHA-256 over the file and those beside it that hold its tensors. Filled in when the spec file is read;
+            where it is given, it must be the file's.
+        output: The output that the loss is of; empty for the only one.
+        shapes: Sizes of inputs whose sizes are open in the file, by input; an open first size is the batch.
+        bounds: What integers of an input are drawn below, by input, where the graph does not say.
+        train: Patterns of names of initial tensors that are trained in any case.
+        freeze: Patterns of names of initial tensors that are not trained in any case.
+        training: Whether batch norms and dropout work as in training, whatever the file says.
+    """
+
+    kind: str = "onnx"
+    onnx: str = ""
+    digest: str = ""
+    output: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    train: tuple[str, ...] = ()
+    freeze: tuple[str, ...] = ()
+    training: bool = False
+
+
+Model = Union[Gpt, Mlp, Cnn, Resnet, Onnx]
 
 
 @dataclass(frozen=True)
@@ -88,7 +136,7 @@ class Data:
     """Deterministic synthetic data, made by numpy and identical everywhere.
 
     Attributes:
-        kind: `tokens` (for gpt), `vectors` (for mlp) or `images` (for cnn).
+        kind: `tokens` (for gpt), `vectors` (for mlp), `images` (for cnn and resnet) or `prototypes` (for onnx).
         batch: Samples per step.
         noise: Share of tokens replaced at random, or the half-width of the uniform noise added to vectors and
             images.
@@ -145,8 +193,9 @@ class Train:
         steps: Optimizer updates.
         seed: Seed of initial tensors and data.
         precision: `float32` or `float64`.
-        compile: Whether the framework's compiler is used.
-        loss: `cross-entropy` or `mean-squared-error`.
+        compile: Whether the framework's fast path is used; without it a step runs operator by operator.
+        mode: Which fast path: `auto`, `eager`, `graph` or `compiled`, with `-last` for images channels last.
+        loss: `cross-entropy`, `mean-squared-error`, or `own` for a model from a file whose output is the loss.
         clip_norm: Largest global gradient norm; 0 for no clipping.
     """
 
@@ -154,13 +203,18 @@ class Train:
     seed: int = 0
     precision: str = "float32"
     compile: bool = True
+    mode: str = "auto"
     loss: str = "cross-entropy"
     clip_norm: float = 0.0
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One training run."""
+    """One training run.
+
+    Attributes:
+        folder: What the paths of a model are relative to; it is not part of what the spec says.
+    """
 
     name: str
     model: Model
@@ -168,14 +222,22 @@ class Spec:
     optimizer: Optimizer
     schedule: Schedule
     train: Train
+    folder: str = field(default="", compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec as JSON-ready tables, in the layout of the TOML file."""
         loaded: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        del loaded["folder"]
         return {"schema_version": SCHEMA_VERSION, **loaded}
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of the canonical spec, in hexadecimal; the name is left out."""
+        """Return the SHA-256 of the canonical spec, in hexadecimal; names of the spec and of files are left out.
+
+        So is the mode that nobody chose, which specs did not have before there was a choice.
+        """
         tables = {key: value for key, value in self.to_dict().items() if key != "name"}
+        tables["model"].pop("onnx", None)
+        if tables["train"]["mode"] == "auto":
+            del tables["train"]["mode"]
         return hashlib.sha256(json.dumps(tables, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -6,13 +6,13 @@ import math
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from .spec import Cnn, Gpt, Mlp
+from .spec import Cnn, Gpt, Mlp, Onnx, Resnet
 
 if TYPE_CHECKING:
     from .spec import Model, Spec
     from .tables import Faults
 
-DATA_OF_MODEL = {"gpt": "tokens", "mlp": "vectors", "cnn": "images"}
+DATA_OF_MODEL = {"gpt": "tokens", "mlp": "vectors", "cnn": "images", "resnet": "images", "onnx": "prototypes"}
 MOST_ELEMENTS = 2**31
 
 
@@ -31,12 +31,16 @@ def check_fit(spec: Spec, faults: Faults) -> None:
 
 
 def elements(model: Model) -> int:
-    """Return the number of elements of a model's parameters."""
+    """Return the number of elements of a model's parameters; 0 for a model from a file, which has its own."""
+    if isinstance(model, Onnx):
+        return 0
     if isinstance(model, Gpt):
         return _gpt_elements(model)
     if isinstance(model, Mlp):
         sizes = (model.inputs, *model.hidden, model.outputs)
         return sum((wide + 1) * size for wide, size in zip(sizes, sizes[1:]))
+    if isinstance(model, Resnet):
+        return _resnet_elements(model)
     depths = (model.image[0], *model.channels)
     convolutions = sum((9 * depth + 1) * channels for depth, channels in zip(depths, depths[1:]))
     return convolutions + (depths[-1] + 1) * model.outputs
@@ -52,11 +56,24 @@ def _gpt_elements(model: Gpt) -> int:
     return model.layers * (weights + biases + 2 * norm) + norm + tables * width
 
 
+def _resnet_elements(model: Resnet) -> int:
+    depth = model.channels[0]
+    total = (9 * model.image[0] + 2) * depth
+    for stage, (count, channels) in enumerate(zip(model.blocks, model.channels)):
+        projected = stage > 0 or depth != channels
+        total += (9 * (depth + channels * (2 * count - 1)) + 4 * count) * channels
+        total += (depth + 2) * channels if projected else 0
+        depth = channels
+    return total + (depth + 1) * model.outputs
+
+
 def _check_model(model: Model, faults: Faults) -> None:
     if isinstance(model, Gpt) and _sound(faults, "model.width", "model.heads", "model.position"):
         _check_heads(model, faults)
     if isinstance(model, Cnn) and _sound(faults, "model.image", "model.channels"):
         _check_image(model, faults)
+    if isinstance(model, Resnet) and _sound(faults, "model.channels", "model.blocks"):
+        _check_stages(model, faults)
 
 
 def _check_heads(model: Gpt, faults: Faults) -> None:
@@ -86,6 +103,13 @@ def _check_image(model: Cnn, faults: Faults) -> None:
             faults.add(("model", "image", index), what)
 
 
+def _check_stages(model: Resnet, faults: Faults) -> None:
+    stages, given = len(model.channels), len(model.blocks)
+    if given != stages:
+        what = f"has {given} entries and channels has {stages}: write one entry for each stage in both"
+        faults.add(("model", "blocks"), what)
+
+
 def _check_data(spec: Spec, faults: Faults) -> None:
     fitting = DATA_OF_MODEL[spec.model.kind]
     if _sound(faults, "data.kind") and spec.data.kind != fitting:
@@ -97,9 +121,14 @@ def _check_loss(spec: Spec, faults: Faults) -> None:
     loss, model = spec.train.loss, spec.model
     if not _sound(faults, "train.loss"):
         return
-    if isinstance(model, Gpt):
+    if isinstance(model, Onnx):
+        return
+    if loss == "own":
+        what = '"own" is the loss that a model from an ONNX file has as its output'
+        faults.add(("train", "loss"), f'{what}: write "cross-entropy"')
+    elif isinstance(model, Gpt):
         if loss != "cross-entropy":
-            what = f'"{loss}" needs a model of kind "mlp" or "cnn": a gpt predicts tokens'
+            what = f'"{loss}" needs a model of kind "mlp", "cnn" or "resnet": a gpt predicts tokens'
             faults.add(("train", "loss"), f'{what}, write "cross-entropy"')
     elif loss == "cross-entropy" and model.outputs < 2 and _sound(faults, "model.outputs"):  # noqa: PLR2004 - two classes
         what = 'cross-entropy needs at least 2 classes: write 2 or more, or set train.loss = "mean-squared-error"'
@@ -120,12 +149,24 @@ def _check_size(spec: Spec, faults: Faults) -> None:
 
 
 def _sample_elements(model: Model) -> int:
-    """Return the elements of the larger of a sample and its output."""
+    """Return the elements of the larger of a sample and its output; 0 where only the file says it."""
+    if isinstance(model, Onnx):
+        return 0
     if isinstance(model, Gpt):
         return model.context * max(model.vocabulary, model.width)
     if isinstance(model, Mlp):
         return max(model.inputs, *model.hidden, model.outputs)
+    if isinstance(model, Resnet):
+        return max(math.prod(model.image), _largest_stage(model), model.outputs)
     return max(math.prod(model.image), model.image[1] * model.image[2] * model.channels[0], model.outputs)
+
+
+def _largest_stage(model: Resnet) -> int:
+    _, height, width = model.image
+    return max(
+        channels * -(-height // (1 << stage)) * -(-width // (1 << stage))
+        for stage, channels in enumerate(model.channels)
+    )
 
 
 def _check_loop(spec: Spec, faults: Faults) -> None:

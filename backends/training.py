@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from .graph import Input
     from .session import Session
     from .spec import Spec
 
@@ -52,9 +53,9 @@ class Trajectory:
         return tensors_digest(self.parameters)
 
 
-def make_feed(spec: Spec) -> Feed:
-    """Make a spec's batches and rates."""
-    return Feed(batches(spec), rates(spec))
+def make_feed(spec: Spec, inputs: Sequence[Input] = ()) -> Feed:
+    """Make a spec's batches and rates; `inputs` are the program's."""
+    return Feed(batches(spec, inputs), rates(spec))
 
 
 def train(session: Session, feed: Feed) -> Trajectory:
@@ -85,7 +86,7 @@ def time_steps(session: Session, feed: Feed, count: int) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - processor
 
 
-def _first(session: Session, placed: Any, rate: np.ndarray) -> tuple[Any, Any]:  # noqa: ANN401 - the framework's own
+def _first(session: Session, placed: Any, rate: np.ndarray) -> tuple[Any, Any]:
     made = session.step(placed, rate)
     session.wait()
     return made

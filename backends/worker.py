@@ -35,7 +35,7 @@ from .session import Options
 from .training import make_feed, time_steps, train
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import TextIO
 
     from .program import Program
@@ -83,11 +83,11 @@ class Runner:
         self._job, self._evidence = job, evidence
         self._spec: Spec = spec_from_dict(job["spec"])
         self._program: Program = load(Path(job["program"]).read_bytes())
-        self._feed: Feed = make_feed(self._spec)
+        self._feed: Feed = make_feed(self._spec, self._program.inputs)
         self._open: tuple[Any, Session] | None = None
         self._target = self._prepare(job["target"])
 
-    def _prepare(self, target: str) -> Any:  # noqa: ANN401 - a module
+    def _prepare(self, target: str) -> Any:
         start = time.perf_counter()
         module = _import_target(target)
         module.prepare(self._job["threads"], self._job["device"])
@@ -122,38 +122,49 @@ class Runner:
             _say(protocol, answer)
 
     def _session(self, run: dict[str, Any]) -> Session:
-        """Return a session at its initial parameters, compiled anew only where precision or compiler differ."""
+        """Return a session at its initial parameters, compiled anew only where precision or execution differ."""
         noise = Noise(**run["noise"]) if run["noise"] else None
-        key = (run["precision"], run["compile"], noise is None)
+        execution = run.get("execution", "compiled")
+        key = (run["precision"], run["compile"], execution, noise is None)
         if self._open is not None and self._open[0] == key:
             self._open[1].reset(noise)
             return self._open[1]
         self._open = None
         session: Session = self._target.open_session(
-            self._program, self._spec, Options(run["precision"], run["compile"], noise)
+            self._program, self._spec, Options(run["precision"], run["compile"], noise, execution)
         )
         self._open = (key, session)
         return session
 
     def _record(self, run: dict[str, Any], session: Session, made: Trajectory) -> dict[str, Any]:
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = dict(made.parameters)
-        np.savez(buffer, **arrays)
         path = Path(self._job["tensors"]) / f"{run['name']}.npz"
-        _write(path, buffer.getvalue())
+        _write(path, _packed(made.parameters))
+        state = session.state() if self._program.state else {}
+        if state:
+            _write(path.with_suffix(".state.npz"), _packed(state))
         return {
             **run,
             "mode": session.mode,
             "why": session.why,
+            "execution": session.execution,
+            "trials": dict(session.trials),
             "losses": made.losses,
             "grad_norms": made.grad_norms,
             "parameters_digest": made.digest,
             "parameters_file": path.name,
+            **({"state_file": path.with_suffix(".state.npz").name} if state else {}),
             "seconds": {"first_step": made.first_step, "rest": made.rest},
         }
 
 
-def _import_target(target: str) -> Any:  # noqa: ANN401 - a module
+def _packed(tensors: Mapping[str, np.ndarray]) -> bytes:
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = dict(tensors)
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _import_target(target: str) -> Any:
     """Import a target, and with it its framework.
 
     Raises:

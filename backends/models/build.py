@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..spec import Cnn, Gpt
-from . import cnn, gpt, mlp
+from ..errors import StackproofError
+from ..spec import Cnn, Gpt, Onnx, Resnet
+from . import cnn, gpt, mlp, resnet
 from .graph import Graph
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ def build_program(spec: Spec) -> Program:
         return graph.finish(spec.name, loss, (output,))
     if isinstance(model, Cnn):
         output = cnn.add_model(graph, model, spec.data.batch)
+    elif isinstance(model, Resnet):
+        output = resnet.add_model(graph, model, spec.data.batch)
+    elif isinstance(model, Onnx):
+        raise StackproofError(f"spec {spec.name}: a model file is compiled by the importer, not built here")
     else:
         output = mlp.add_model(graph, model, spec.data.batch)
     return graph.finish(spec.name, _add_loss(graph, spec, output, model.outputs), (output,))

@@ -12,7 +12,7 @@ from ..draws import uniform
 from ..program import Input, Node, Program
 
 if TYPE_CHECKING:
-    from ..program import Attribute
+    from ..graph import Attribute
 
 
 class Graph:
@@ -28,6 +28,8 @@ class Graph:
         self._nodes: list[Node] = []
         self._parameters: dict[str, np.ndarray] = {}
         self._constants: dict[str, np.ndarray] = {}
+        self._state: dict[str, np.ndarray] = {}
+        self._updates: dict[str, str] = {}
 
     def input(self, name: str, dtype: str, shape: tuple[int, ...]) -> str:
         """Declare a tensor that each batch holds."""
@@ -47,6 +49,12 @@ class Graph:
         self._parameters[name] = np.full(shape, value, dtype=np.float32)
         return name
 
+    def running(self, name: str, shape: tuple[int, ...], value: float) -> str:
+        """Add a float32 tensor of the program's state, which `<name>.next` replaces after each step."""
+        self._state[name] = np.full(shape, value, dtype=np.float32)
+        self._updates[name] = f"{name}.next"
+        return name
+
     def constant(self, name: str, value: np.ndarray) -> str:
         """Add a constant tensor."""
         self._constants[name] = value
@@ -58,8 +66,12 @@ class Graph:
 
     def add(self, op: str, inputs: tuple[str, ...], output: str, **attributes: Attribute) -> str:
         """Append an operator with one output, and return the output's name."""
-        self._nodes.append(Node(op, inputs, (output,), attributes))
+        self.add_all(op, inputs, (output,), **attributes)
         return output
+
+    def add_all(self, op: str, inputs: tuple[str, ...], outputs: tuple[str, ...], **attributes: Attribute) -> None:
+        """Append an operator with any number of outputs."""
+        self._nodes.append(Node(op, inputs, outputs, attributes))
 
     def finish(self, name: str, loss: str, outputs: tuple[str, ...]) -> Program:
         """Return the program."""
@@ -71,4 +83,6 @@ class Graph:
             parameters=self._parameters,
             constants=self._constants,
             outputs=outputs,
+            state=self._state,
+            updates=self._updates,
         )

@@ -1,18 +1,17 @@
-"""JAX rules: elementwise functions, matrix products, reductions and softmax.
+"""JAX rules: sums, products, quotients, powers and extremes of elements.
 
 Numbers written in Python keep a tensor's dtype; numpy scalars would promote it, so there are none here.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ..errors import UnsupportedError
-from ..nodes import cast_type, optional, reduced_axes
+from ..nodes import optional
 from ..registry import rule
 
 if TYPE_CHECKING:
@@ -23,36 +22,39 @@ if TYPE_CHECKING:
     Inputs = Sequence[Any]
     Attributes = Mapping[str, Any]
 
-_UNARY: dict[str, Callable[[Array], Array]] = {
-    "Exp": jnp.exp,
-    "Identity": jnp.asarray,
-    "Log": jnp.log,
+_ONE: dict[str, Callable[[Array], Array]] = {
+    "Abs": jnp.abs,
     "Neg": jnp.negative,
-    "Relu": jax.nn.relu,
-    "Sigmoid": jax.nn.sigmoid,
-    "Sqrt": jnp.sqrt,
-    "Tanh": jnp.tanh,
+    "Reciprocal": jnp.reciprocal,
+    "Sign": jnp.sign,
 }
-_BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "Add": jnp.add,
-    "MatMul": jnp.matmul,
-    "Mul": jnp.multiply,
-    "Sub": jnp.subtract,
-}
+_TWO: dict[str, Callable[[Array, Array], Array]] = {"Add": jnp.add, "Mul": jnp.multiply, "Sub": jnp.subtract}
+_MANY: dict[str, Callable[[Array, Array], Array]] = {"Max": jnp.maximum, "Min": jnp.minimum, "Sum": jnp.add}
 
 
-def _unary(function: Callable[[Array], Array]) -> Callable[[Inputs, Attributes], Array]:
+def _one(function: Callable[[Array], Array]) -> Callable[[Inputs, Attributes], Array]:
     return lambda inputs, _attributes: function(inputs[0])
 
 
-def _binary(function: Callable[[Array, Array], Array]) -> Callable[[Inputs, Attributes], Array]:
+def _two(function: Callable[[Array, Array], Array]) -> Callable[[Inputs, Attributes], Array]:
     return lambda inputs, _attributes: function(inputs[0], inputs[1])
 
 
-for _op, _one in _UNARY.items():
-    rule(_op, "jax")(_unary(_one))
-for _op, _two in _BINARY.items():
-    rule(_op, "jax")(_binary(_two))
+def _many(function: Callable[[Array, Array], Array]) -> Callable[[Inputs, Attributes], Array]:
+    return lambda inputs, _attributes: functools.reduce(function, inputs)
+
+
+for _op, _single in _ONE.items():
+    rule(_op, "jax")(_one(_single))
+for _op, _double in _TWO.items():
+    rule(_op, "jax")(_two(_double))
+for _op, _double in _MANY.items():
+    rule(_op, "jax")(_many(_double))
+
+
+@rule("Mean", "jax")
+def _mean(inputs: Inputs, _attributes: Attributes) -> Array:
+    return functools.reduce(jnp.add, inputs) / len(inputs)
 
 
 @rule("Div", "jax")
@@ -62,61 +64,32 @@ def _div(inputs: Inputs, _attributes: Attributes) -> Array:
     return jax.lax.div(left, right)
 
 
+@rule("Mod", "jax")
+def _mod(inputs: Inputs, attributes: Attributes) -> Array:
+    left, right = inputs
+    if attributes.get("fmod", 0):
+        return jnp.fmod(left, right)
+    rest = jnp.mod(left, right)
+    return jnp.where(rest == 0, jnp.copysign(rest, right), rest) if jnp.issubdtype(rest.dtype, jnp.floating) else rest
+
+
 @rule("Pow", "jax")
 def _pow(inputs: Inputs, _attributes: Attributes) -> Array:
     base, exponent = (jnp.asarray(value) for value in inputs)
-    mixed = jnp.issubdtype(base.dtype, jnp.integer) and jnp.issubdtype(exponent.dtype, jnp.floating)
-    wide = base.astype(jnp.result_type(float)) if mixed else base
-    return jnp.power(wide, exponent).astype(base.dtype)
+    if jnp.issubdtype(base.dtype, jnp.floating):
+        return jnp.power(base, exponent).astype(base.dtype)
+    wide = jnp.result_type(float) if jnp.issubdtype(exponent.dtype, jnp.floating) else base.dtype
+    return jnp.power(base.astype(wide), exponent).astype(base.dtype)
 
 
-@rule("Gelu", "jax")
-def _gelu(inputs: Inputs, attributes: Attributes) -> Array:
-    return jax.nn.gelu(inputs[0], approximate=attributes.get("approximate", "none") == "tanh")
+@rule("Clip", "jax")
+def _clip(inputs: Inputs, _attributes: Attributes) -> Array:
+    return clipped(inputs[0], optional(inputs, 1), optional(inputs, 2))
 
 
-@rule("Swish", "jax")
-def _swish(inputs: Inputs, attributes: Attributes) -> Array:
-    return inputs[0] * jax.nn.sigmoid(attributes.get("alpha", 1.0) * inputs[0])
-
-
-@rule("Cast", "jax")
-def _cast(inputs: Inputs, attributes: Attributes) -> Array:
-    name = cast_type(attributes, "jax")
-    dtype = jax.dtypes.canonicalize_dtype(name)
-    if name == "float64" and dtype != np.float64:
-        raise UnsupportedError("Cast to float64 on jax needs a float64 run: set train.precision to float64")
-    return jnp.asarray(inputs[0]).astype(dtype)
-
-
-@rule("Gemm", "jax")
-def _gemm(inputs: Inputs, attributes: Attributes) -> Array:
-    left = inputs[0].T if attributes.get("transA", 0) else inputs[0]
-    right = inputs[1].T if attributes.get("transB", 0) else inputs[1]
-    alpha, beta, added = attributes.get("alpha", 1.0), attributes.get("beta", 1.0), optional(inputs, 2)
-    product = left @ right if alpha == 1.0 else alpha * (left @ right)
-    if added is None:
-        return product
-    return product + (added if beta == 1.0 else beta * added)
-
-
-@rule("Softmax", "jax")
-def _softmax(inputs: Inputs, attributes: Attributes) -> Array:
-    return jax.nn.softmax(inputs[0], axis=attributes.get("axis", -1))
-
-
-@rule("LogSoftmax", "jax")
-def _log_softmax(inputs: Inputs, attributes: Attributes) -> Array:
-    return jax.nn.log_softmax(inputs[0], axis=attributes.get("axis", -1))
-
-
-@rule("ReduceMean", "jax")
-def _reduce_mean(inputs: Inputs, attributes: Attributes) -> Array:
-    axes = reduced_axes(inputs[0].ndim, attributes, optional(inputs, 1))
-    return jnp.mean(inputs[0], axis=axes, keepdims=bool(attributes.get("keepdims", 1)))
-
-
-@rule("ReduceSum", "jax")
-def _reduce_sum(inputs: Inputs, attributes: Attributes) -> Array:
-    axes = reduced_axes(inputs[0].ndim, attributes, optional(inputs, 1))
-    return jnp.sum(inputs[0], axis=axes, keepdims=bool(attributes.get("keepdims", 1)), dtype=inputs[0].dtype)
+def clipped(value: Array, low: Any, high: Any) -> Array:
+    """Return a tensor within bounds, of which each may be None; on a bound itself the slope is one."""
+    if low is not None:
+        low = low if high is None else jnp.minimum(low, high)
+        value = jnp.where(value < low, low, value)
+    return value if high is None else jnp.where(value > high, high, value)

@@ -62,14 +62,14 @@ def _adamw(
 ) -> tuple[Tensors, State]:
     """AdamW (Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm 2)."""
     (decay_first, decay_second), (rate, correct_first, correct_second) = optimizer.betas, rates
+    scale, shrink, root = rate / correct_first, 1.0 - rate * optimizer.weight_decay, 1.0 / jnp.sqrt(correct_second)
     changed: State = {"first": {}, "second": {}}
     updated = {}
     for name, gradient in gradients.items():
         first = decay_first * state["first"][name] + (1.0 - decay_first) * gradient
         second = decay_second * state["second"][name] + (1.0 - decay_second) * gradient * gradient
-        size = jnp.sqrt(second) / jnp.sqrt(correct_second) + optimizer.eps
-        kept = parameters[name] * (1.0 - rate * optimizer.weight_decay)
-        updated[name] = kept - (rate / correct_first) * first / size
+        change = scale * first / (jnp.sqrt(second) * root + optimizer.eps)
+        updated[name] = parameters[name] * shrink - change
         changed["first"][name], changed["second"][name] = first, second
     return updated, changed
 

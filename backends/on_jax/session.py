@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -10,11 +12,14 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
+from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
-from ..lower import Lowered, is_float, widened
+from ..layout import as_it_is, channels_last, has_images
+from ..lower import is_float, widened
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
 from ..session import Options, Platform
+from ..straight import Forward
 from . import gates, rules
 from .optimizer import clipped, global_norm, state_names, update
 
@@ -25,11 +30,15 @@ if TYPE_CHECKING:
 
     from ..noise import Noise
     from ..program import Node, Program
+    from ..session import Session
     from ..spec import Spec
 
     Tensors = dict[str, Array]
+    Moving = tuple[Tensors, dict[str, Tensors], Tensors]
 
 __all__ = ["JaxSession", "describe", "open_session", "prepare", "rules"]
+
+EXECUTIONS = ("eager", "compiled", "compiled-last")
 
 
 def prepare(threads: int, device: str) -> None:
@@ -74,12 +83,23 @@ def describe() -> Platform:
     )
 
 
-def open_session(program: Program, spec: Spec, options: Options) -> JaxSession:
+def executions(program: Program) -> tuple[str, ...]:
+    """Return the executions worth trying on the device."""
+    images = jax.default_backend() == "cpu" and has_images(program)
+    return ("compiled-last", "compiled") if images else ("compiled",)
+
+
+def open_session(program: Program, spec: Spec, options: Options) -> Session:
     """Open a session at the program's initial parameters.
 
     Raises:
-        UnsupportedError: The program needs an operator that has no rule here.
+        UnsupportedError: The program needs an operator that has no rule here, or the execution is not known here.
     """
+    if options.compile and options.execution == "auto":
+        return open_fastest(
+            executions(program), lambda e: JaxSession(program, spec, replace(options, execution=e)), program
+        )
+    options.choose_from("jax", EXECUTIONS)
     return JaxSession(program, spec, options)
 
 
@@ -90,18 +110,23 @@ class JaxSession:
     """
 
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
-        self._program, self._spec, self._options = program, spec, options
+        self._turned = channels_last(program) if options.last else as_it_is(program)
+        self._program, self._spec, self._options = self._turned.program, spec, options
         self._dtype = np.dtype(options.precision)
-        self._forward = Lowered(program, "jax", options.precision)
-        self.mode, self.why = ("xla" if options.compile else "eager"), ""
-        self._advance = jax.jit(self._step, donate_argnums=(0, 1)) if options.compile else self._step
+        self._forward = Forward(self._program, "jax", options.precision)
+        compiled = options.path == "compiled"
+        self.execution = options.execution if options.compile else "eager"
+        self.trials: Mapping[str, float] = {}
+        self.mode, self.why = ("xla" if compiled else "eager"), ""
+        self._advance = jax.jit(self._step, donate_argnums=0) if compiled else self._step
         with self._width():
-            self._tables = self._placed(program.constants)
+            self._tables = self._placed(self._program.constants)
         self._shapes = {} if options.noise is None else self._noise_shapes()
         self.reset(options.noise)
 
     def _width(self) -> Any:
-        return gates.wide_numbers(enabled=self._dtype == np.float64)
+        wide = self._dtype == np.float64
+        return nullcontext() if wide == jax.config.jax_enable_x64 else gates.wide_numbers(enabled=wide)
 
     def _placed(self, arrays: Mapping[str, np.ndarray]) -> Tensors:
         wide = widened(arrays, self._options.precision)
@@ -117,9 +142,10 @@ class JaxSession:
             return tensor
 
         inputs = {entry.name: np.zeros(entry.shape, entry.dtype) for entry in self._program.inputs}
-        floats = widened({**self._program.constants, **self._program.parameters}, self._options.precision)
+        program = self._program
+        floats = widened({**program.constants, **program.state, **program.parameters}, self._options.precision)
         with self._width():
-            jax.eval_shape(lambda known, batch: self._forward(known, batch, record), floats, self.place(inputs))
+            jax.eval_shape(lambda known: self._forward(known, record), {**floats, **self.place(inputs)})
         return shapes
 
     def reset(self, noise: Noise | None) -> None:
@@ -132,6 +158,7 @@ class JaxSession:
             raise StackproofError("a session keeps to how it was opened, with noise or without: open another")
         with self._width():
             self._parameters = self._placed(self._program.parameters)
+            self._running = self._placed(self._program.state)
             zeros = {name: np.zeros_like(value) for name, value in self._program.parameters.items()}
             self._state = {name: self._placed(zeros) for name in state_names(self._spec.optimizer)}
             drawn = {} if noise is None else {name: noise.factors(name, shape) for name, shape in self._shapes.items()}
@@ -140,7 +167,10 @@ class JaxSession:
     def place(self, batch: Mapping[str, np.ndarray]) -> Tensors:
         """Put one batch on the device; integers as int32."""
         with self._width():
-            return {name: jax.device_put(self._narrowed(value), jax.devices()[0]) for name, value in batch.items()}
+            return {
+                name: jax.device_put(self._narrowed(value), jax.devices()[0])
+                for name, value in self._turned.into(batch).items()
+            }
 
     def _narrowed(self, value: np.ndarray) -> np.ndarray:
         if is_float(value):
@@ -150,33 +180,29 @@ class JaxSession:
     def step(self, placed: Tensors, rates: np.ndarray) -> tuple[Array, Array]:
         """Make one optimizer update."""
         with self._width():
-            self._parameters, self._state, loss, norm = self._advance(
-                self._parameters, self._state, self._tables, self._factors, placed, jnp.asarray(rates, self._dtype)
-            )
+            moving = (self._parameters, self._state, self._running)
+            moving, loss, norm = self._advance(moving, self._tables, self._factors, placed, rates.astype(self._dtype))
+            self._parameters, self._state, self._running = moving
         return loss, norm
 
     def _step(
-        self,
-        parameters: Tensors,
-        state: dict[str, Tensors],
-        tables: Tensors,
-        factors: Tensors,
-        batch: Tensors,
-        rates: Array,
-    ) -> tuple[Tensors, dict[str, Tensors], Array, Array]:
+        self, moving: Moving, tables: Tensors, factors: Tensors, batch: Tensors, rates: Array
+    ) -> tuple[Moving, Array, Array]:
+        parameters, state, running = moving
+
         def perturbed(_node: Node, name: str, tensor: Array) -> Array:
             return tensor * factors[name] if name in factors else tensor
 
-        def loss_of(moving: Tensors) -> Array:
-            return self._forward({**tables, **moving}, batch, perturbed if factors else None)[self._program.loss]
+        def loss_of(trained: Tensors) -> tuple[Array, Tensors]:
+            return self._forward({**tables, **running, **trained, **batch}, perturbed if factors else None)
 
-        loss, gradients = jax.value_and_grad(loss_of)(parameters)
-        norm = global_norm(gradients)
+        (loss, renewed), gradients = jax.value_and_grad(loss_of, has_aux=True)(parameters)
+        norm = global_norm(gradients) if self._options.norms or self._spec.train.clip_norm else None
         gradients = clipped(gradients, norm, self._spec.train.clip_norm)
         updated, state = update(self._spec.optimizer, parameters, gradients, state, rates)
         if factors:
             updated = {name: value * factors[f"update/{name}"] for name, value in updated.items()}
-        return updated, state, loss, norm
+        return (updated, state, renewed), loss, norm
 
     def read(self, scalar: Array) -> float:
         """Wait for a scalar, and return it."""
@@ -188,4 +214,8 @@ class JaxSession:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the current parameters."""
-        return {name: np.array(self._parameters[name]) for name in self._program.parameters}
+        return self._turned.back({name: np.array(self._parameters[name]) for name in self._program.parameters})
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of the current state."""
+        return {name: np.array(value) for name, value in self._running.items()}

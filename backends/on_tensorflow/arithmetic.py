@@ -1,16 +1,16 @@
-"""TensorFlow rules: elementwise functions, matrix products, reductions and softmax.
+"""TensorFlow rules: sums, products, quotients, powers and extremes of elements.
 
 A Python number beside a tensor takes the tensor's dtype; `tf.cast` of one goes through float32, so it is not used.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
 
-from ..nodes import cast_type, optional, reduced_axes
+from ..nodes import optional
 from ..registry import rule
 
 if TYPE_CHECKING:
@@ -19,36 +19,67 @@ if TYPE_CHECKING:
     Inputs = Sequence[Any]
     Attributes = Mapping[str, Any]
 
-_UNARY: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
-    "Exp": tf.exp,
-    "Identity": tf.identity,
-    "Log": tf.math.log,
-    "Neg": tf.negative,
-    "Relu": tf.nn.relu,
-    "Sigmoid": tf.sigmoid,
-    "Sqrt": tf.sqrt,
-    "Tanh": tf.tanh,
-}
-_BINARY: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
+_ONE: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {"Abs": tf.abs, "Neg": tf.negative, "Sign": tf.sign}
+_TWO: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
     "Add": tf.add,
     "Mul": tf.multiply,
     "Sub": tf.subtract,
 }
-_MATRIX = 2
 
 
-def _unary(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[[Inputs, Attributes], tf.Tensor]:
-    return lambda inputs, _attributes: function(inputs[0])
+def _one(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[[Inputs, Attributes], tf.Tensor]:
+    return lambda inputs, _attributes: in_signed(function, inputs[0])
 
 
-def _binary(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Callable[[Inputs, Attributes], tf.Tensor]:
+def _two(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Callable[[Inputs, Attributes], tf.Tensor]:
     return lambda inputs, _attributes: function(inputs[0], inputs[1])
 
 
-for _op, _one in _UNARY.items():
-    rule(_op, "tensorflow")(_unary(_one))
-for _op, _two in _BINARY.items():
-    rule(_op, "tensorflow")(_binary(_two))
+def in_signed(function: Callable[..., tf.Tensor], *values: tf.Tensor) -> tf.Tensor:
+    """Apply a function that unsigned integers do not have; the 64 bits of signed ones hold what wraps around."""
+    dtype = values[0].dtype
+    if not dtype.is_unsigned:
+        return function(*values)
+    return tf.cast(function(*(tf.cast(value, tf.int64) for value in values)), dtype)
+
+
+def where(condition: tf.Tensor, left: Any, right: Any) -> tf.Tensor:
+    """Choose by a condition; one of the two choices may be a Python number."""
+    dtype = left.dtype if tf.is_tensor(left) else right.dtype
+    return tf.where(condition, tf.convert_to_tensor(left, dtype), tf.convert_to_tensor(right, dtype))
+
+
+for _op, _single in _ONE.items():
+    rule(_op, "tensorflow")(_one(_single))
+for _op, _double in _TWO.items():
+    rule(_op, "tensorflow")(_two(_double))
+
+
+def _register_extreme(op: str, function: Callable[..., tf.Tensor]) -> None:
+    def two(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
+        """Choose; of equals each gets half of the gradient."""
+        chosen = function(left, right)
+        if not left.dtype.is_floating:
+            return chosen
+        return tf.where(left == right, 0.5 * left + 0.5 * right, chosen)
+
+    @rule(op, "tensorflow")
+    def apply(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+        return functools.reduce(two, inputs)
+
+
+_register_extreme("Max", tf.maximum)
+_register_extreme("Min", tf.minimum)
+
+
+@rule("Sum", "tensorflow")
+def _sum(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    return functools.reduce(tf.add, inputs)
+
+
+@rule("Mean", "tensorflow")
+def _mean(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    return functools.reduce(tf.add, inputs) / len(inputs)
 
 
 @rule("Div", "tensorflow")
@@ -58,81 +89,61 @@ def _div(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
     return left / right if left.dtype.is_floating else tf.truncatediv(left, right)
 
 
+@rule("Reciprocal", "tensorflow")
+def _reciprocal(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    return tf.math.reciprocal(inputs[0])
+
+
+@rule("Mod", "tensorflow")
+def _mod(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
+    left, right = inputs
+    cut = bool(attributes.get("fmod", 0))
+    if left.dtype.is_floating:
+        return _remainder(left, right, cut=cut)
+    return left - tf.truncatediv(left, right) * right if cut else tf.math.floormod(left, right)
+
+
+def _remainder(left: tf.Tensor, right: tf.Tensor, *, cut: bool) -> tf.Tensor:
+    """Return remainders, with the gradient that the framework lacks for those of a quotient that is cut."""
+    shape = tf.broadcast_static_shape(left.shape, right.shape)
+    left, right = (tf.broadcast_to(value, shape) for value in (left, right))
+
+    def remainder(left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tuple[tf.Tensor, tf.Tensor]]]:
+        made = _rest(left, right, cut=cut)
+        return made, lambda upstream: (upstream, -upstream * tf.round((left - made) / right))
+
+    return tf.custom_gradient(remainder)(left, right)
+
+
+def _rest(left: tf.Tensor, right: tf.Tensor, *, cut: bool) -> tf.Tensor:
+    """Return remainders, computed in float32 at least, which have the divisor's sign unless the quotient is cut."""
+    wide, by = (tf.cast(value, tf.float32) if value.dtype.size < tf.float32.size else value for value in (left, right))
+    rest = tf.truncatemod(wide, by)
+    if not cut:
+        rest = tf.where((rest != 0.0) & ((rest < 0.0) != (by < 0.0)), rest + by, rest)
+        zero = tf.zeros_like(rest)
+        rest = tf.where(rest == 0.0, tf.where(by < 0.0, -zero, zero), rest)
+    return tf.cast(rest, left.dtype)
+
+
 @rule("Pow", "tensorflow")
 def _pow(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
     base, exponent = (tf.convert_to_tensor(value) for value in inputs)
-    if base.dtype.is_floating or exponent.dtype.is_integer:
+    if base.dtype.is_floating:
         return tf.pow(base, tf.cast(exponent, base.dtype))
-    return tf.cast(tf.pow(tf.cast(base, tf.float64), tf.cast(exponent, tf.float64)), base.dtype)
+    wide = tf.float64 if exponent.dtype.is_floating else tf.int64
+    return tf.cast(tf.pow(tf.cast(base, wide), tf.cast(exponent, wide)), base.dtype)
 
 
-@rule("Gelu", "tensorflow")
-def _gelu(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    """Written out: the constants of `tf.nn.gelu` are rounded to float32."""
-    data = inputs[0]
-    if attributes.get("approximate", "none") == "tanh":
-        share = 1.0 + tf.tanh(math.sqrt(2.0 / math.pi) * (data + 0.044715 * data * data * data))
-    else:
-        share = tf.math.erfc(data * -math.sqrt(0.5))
-    return 0.5 * data * share
+@rule("Clip", "tensorflow")
+def _clip(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    return clipped(inputs[0], optional(inputs, 1), optional(inputs, 2))
 
 
-@rule("Swish", "tensorflow")
-def _swish(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    return inputs[0] * tf.sigmoid(attributes.get("alpha", 1.0) * inputs[0])
-
-
-@rule("Cast", "tensorflow")
-def _cast(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    return tf.cast(tf.convert_to_tensor(inputs[0]), cast_type(attributes, "tensorflow"))
-
-
-@rule("MatMul", "tensorflow")
-def _matmul(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
-    left, right = inputs
-    if left.shape.rank == 1:
-        return tf.squeeze(_product(left[tf.newaxis, :], right), -1 if right.shape.rank == 1 else -2)
-    return _product(left, right)
-
-
-def _product(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
-    """Multiply; a stack of matrices by one matrix is one product of two."""
-    if right.shape.rank == 1:
-        return tf.linalg.matvec(left, right)
-    if right.shape.rank > _MATRIX or left.shape.rank == _MATRIX:
-        return tf.matmul(left, right)
-    flat = tf.matmul(tf.reshape(left, (-1, left.shape[-1])), right)
-    return tf.reshape(flat, (*left.shape[:-1], right.shape[-1]))
-
-
-@rule("Gemm", "tensorflow")
-def _gemm(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    turned = {"transpose_a": bool(attributes.get("transA", 0)), "transpose_b": bool(attributes.get("transB", 0))}
-    alpha, beta, added = attributes.get("alpha", 1.0), attributes.get("beta", 1.0), optional(inputs, 2)
-    product = tf.matmul(inputs[0], inputs[1], **turned)
-    product = product if alpha == 1.0 else alpha * product
-    if added is None:
-        return product
-    return product + (added if beta == 1.0 else beta * added)
-
-
-@rule("Softmax", "tensorflow")
-def _softmax(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    return tf.nn.softmax(inputs[0], axis=attributes.get("axis", -1))
-
-
-@rule("LogSoftmax", "tensorflow")
-def _log_softmax(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    return tf.nn.log_softmax(inputs[0], axis=attributes.get("axis", -1))
-
-
-@rule("ReduceMean", "tensorflow")
-def _reduce_mean(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    axes = reduced_axes(inputs[0].shape.rank, attributes, optional(inputs, 1))
-    return tf.reduce_mean(inputs[0], axis=axes, keepdims=bool(attributes.get("keepdims", 1)))
-
-
-@rule("ReduceSum", "tensorflow")
-def _reduce_sum(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    axes = reduced_axes(inputs[0].shape.rank, attributes, optional(inputs, 1))
-    return tf.reduce_sum(inputs[0], axis=axes, keepdims=bool(attributes.get("keepdims", 1)))
+def clipped(value: tf.Tensor, low: Any, high: Any) -> tf.Tensor:
+    """Return a tensor within bounds, of which each may be None; on a bound itself the slope is one."""
+    low, high = (None if bound is None else tf.convert_to_tensor(bound, value.dtype) for bound in (low, high))
+    if low is not None:
+        low = low if high is None else tf.minimum(low, high)
+        value = tf.where(value < low, low, value)
+    return value if high is None else tf.where(value > high, high, value)

@@ -1,4 +1,4 @@
-"""TensorFlow rules: attention and rotary positions."""
+"""TensorFlow rules: attention."""
 
 from __future__ import annotations
 
@@ -7,35 +7,62 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from ..nodes import allowed_keys, optional, refuse_attention
+from ..attending import (
+    BIASED,
+    CAPPED,
+    LENGTHS,
+    MASK,
+    PAST_KEY,
+    SHARES,
+    allowed_keys,
+    attending,
+    flexible,
+    rounds,
+    visible,
+    wider,
+)
+from ..nodes import optional
 from ..registry import rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
+    from ..attending import Attending
 
     Inputs = Sequence[Any]
     Attributes = Mapping[str, Any]
 
 _RANK_WITH_HEADS = 4
-_MASK = 3
 
 
 @rule("Attention", "tensorflow")
-def _attention(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    refuse_attention(inputs, attributes, inputs[0].dtype.name, "tensorflow")
-    query = _heads_first(inputs[0], attributes.get("q_num_heads"))
-    key, value = (_heads_first(tensor, attributes.get("kv_num_heads")) for tensor in inputs[1:3])
-    shared = query.shape[1] // key.shape[1]
-    key, value = (tensor if shared == 1 else tf.repeat(tensor, shared, axis=1) for tensor in (key, value))
-    allowed = allowed_keys(query.shape[2], key.shape[2], attributes)
-    scale = attributes.get("scale", 1.0 / math.sqrt(query.shape[-1]))
-    scores = tf.matmul(query, key, transpose_b=True) * scale
-    mixed = tf.matmul(_shares(scores, optional(inputs, _MASK), allowed), value)
-    if inputs[0].shape.rank == _RANK_WITH_HEADS:
-        return mixed
-    return tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), (*inputs[0].shape[:2], -1))
+def _attention(inputs: Inputs, attributes: Attributes) -> Any:
+    node = attending(inputs, attributes, "tensorflow")
+    query, present_key, present_value = (_heads_first(inputs[place], node.heads(place)) for place in range(MASK))
+    if node.past:
+        present_key, present_value = (
+            tf.concat((inputs[PAST_KEY + place], tensor), axis=2)
+            for place, tensor in enumerate((present_key, present_value))
+        )
+    key, value = _shared(query, present_key, present_value)
+    by_query, by_key = node.scales(query.shape[-1], query.dtype.name)
+    raw = _product(query * by_query, key if by_key == 1.0 else key * by_key, transpose_b=True)
+    capped = node.cap * tf.tanh(raw / node.cap) if node.cap else raw
+    bias = _bias(optional(inputs, MASK), _seen(optional(inputs, LENGTHS), query, key.shape[2], node), capped)
+    biased, shares = _shares(capped, bias, wider(node.attributes, query.dtype.name))
+    scores = {CAPPED: capped, BIASED: biased, SHARES: shares}.get(node.mode, raw)
+    mixed = _product(shares, value)
+    if inputs[0].shape.rank != _RANK_WITH_HEADS:
+        mixed = tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), (*inputs[0].shape[:2], -1))
+    return node.outputs(mixed, present_key, present_value, scores)
+
+
+def _product(left: tf.Tensor, right: tf.Tensor, *, transpose_b: bool = False) -> tf.Tensor:
+    """Return a matrix product; a processor's own for float16 would round after each addition."""
+    if left.dtype != tf.float16 or tf.config.list_physical_devices("GPU"):
+        return tf.matmul(left, right, transpose_b=transpose_b)
+    wide = (tf.cast(factor, tf.float32) for factor in (left, right))
+    return tf.cast(tf.matmul(*wide, transpose_b=transpose_b), left.dtype)
 
 
 def _heads_first(tensor: tf.Tensor, heads: int | None) -> tf.Tensor:
@@ -45,48 +72,64 @@ def _heads_first(tensor: tf.Tensor, heads: int | None) -> tf.Tensor:
     return tf.transpose(tf.reshape(tensor, (*tensor.shape[:2], heads, -1)), (0, 2, 1, 3))
 
 
-def _shares(scores: tf.Tensor, mask: tf.Tensor | None, allowed: np.ndarray | None) -> tf.Tensor:
-    """Return the softmax of masked scores; a query that sees no key gives zeros."""
-    if mask is None and allowed is None:
-        return tf.nn.softmax(scores)
-    zero, hidden = tf.zeros((), scores.dtype), tf.constant(-math.inf, scores.dtype)
-    bias = _bias(mask, allowed, scores)
-    unseen = tf.math.is_inf(bias) & (bias < zero)
-    blind = tf.reduce_all(unseen, axis=-1, keepdims=True)
-    seen = tf.where(unseen & ~blind, hidden, scores + tf.where(unseen, zero, bias))
-    return tf.where(blind, zero, tf.nn.softmax(seen))
+def _shared(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return keys and values with as many heads as the queries."""
+    shared = query.shape[1] // key.shape[1]
+    key, value = (
+        tensor if shared == 1 else tf.repeat(tensor, shared, axis=1) for tensor in (key, tf.cast(value, query.dtype))
+    )
+    return key, value
 
 
-def _bias(mask: tf.Tensor | None, allowed: np.ndarray | None, scores: tf.Tensor) -> tf.Tensor:
+def _seen(lengths: tf.Tensor | None, query: tf.Tensor, keys: int, node: Attending) -> Any:
+    """Return which keys each query sees: (queries, keys), with two more axes where that differs over the batch."""
+    queries = query.shape[2]
+    if lengths is None:
+        return allowed_keys(queries, keys, node.attributes, node.past)
+    lengths = tf.reshape(tf.cast(lengths, tf.int64), (-1, 1, 1, 1))
+    places = tf.range(queries, dtype=tf.int64)[:, None] + lengths - queries
+    return visible(places, tf.range(keys, dtype=tf.int64), node.attributes, lengths)
+
+
+def _bias(mask: tf.Tensor | None, allowed: Any, scores: tf.Tensor) -> tf.Tensor | None:
     """Return what is added to the scores: -inf where a key is not seen."""
     zero, hidden = tf.zeros((), scores.dtype), tf.constant(-math.inf, scores.dtype)
     if mask is None:
-        return tf.where(allowed, zero, hidden)
+        return None if allowed is None else tf.where(allowed, zero, hidden)
     mask = tf.convert_to_tensor(mask)
-    bias = tf.where(mask, zero, hidden) if mask.dtype == tf.bool else mask
+    bias = tf.where(mask, zero, hidden) if mask.dtype == tf.bool else tf.cast(mask, scores.dtype)
     missing = [[0, 0]] * (bias.shape.rank - 1) + [[0, scores.shape[-1] - bias.shape[-1]]]
-    bias = tf.pad(bias, missing, constant_values=-math.inf)
+    bias = tf.pad(bias, missing, constant_values=hidden)
     return bias if allowed is None else tf.where(allowed, bias, hidden)
 
 
-@rule("RotaryEmbedding", "tensorflow")
-def _rotary(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    data, places = inputs[0], optional(inputs, 3)
-    flat = data.shape.rank != _RANK_WITH_HEADS
-    heads = (
-        tf.reshape(data, (*data.shape[:2], attributes["num_heads"], -1)) if flat else tf.transpose(data, (0, 2, 1, 3))
-    )
-    size = attributes.get("rotary_embedding_dim", 0) or heads.shape[-1]
-    cos, sin = (tf.expand_dims(table if places is None else tf.gather(table, places), 2) for table in inputs[1:3])
-    turned = _rotated(heads[..., :size], cos, sin, attributes)
-    turned = tf.concat((turned, heads[..., size:]), axis=-1) if size < heads.shape[-1] else turned
-    return tf.reshape(turned, data.shape) if flat else tf.transpose(turned, (0, 2, 1, 3))
+def _shares(scores: tf.Tensor, bias: tf.Tensor | None, dtype: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return scores with what is added to them, and their softmax; a query that sees no key gives zeros."""
+    if bias is None:
+        return scores, tf.cast(_softmax(tf.cast(scores, dtype)), scores.dtype)
+    zero, hidden = tf.zeros((), scores.dtype), tf.constant(-math.inf, scores.dtype)
+    unseen = tf.math.is_inf(bias) & (bias < zero)
+    blind = tf.reduce_all(unseen, axis=-1, keepdims=True)
+    added = scores + tf.where(unseen, zero, bias)
+    seen = tf.where(blind, zero, tf.where(unseen & ~blind, hidden, added))
+    shares = tf.cast(_softmax(tf.cast(seen, dtype)), scores.dtype)
+    return tf.where(unseen, hidden, added), tf.where(blind, zero, shares)
 
 
-def _rotated(data: tf.Tensor, cos: tf.Tensor, sin: tf.Tensor, attributes: Attributes) -> tf.Tensor:
-    interleaved = bool(attributes.get("interleaved", 0))
-    first, second = (data[..., 0::2], data[..., 1::2]) if interleaved else tf.split(data, 2, axis=-1)
-    real, imaginary = first * cos - second * sin, first * sin + second * cos
-    if interleaved:
-        return tf.reshape(tf.stack((real, imaginary), axis=-1), data.shape)
-    return tf.concat((real, imaginary), axis=-1)
+def _softmax(scores: tf.Tensor) -> tf.Tensor:
+    if not rounds(scores.dtype.name):
+        return tf.nn.softmax(scores)
+    powers = tf.exp(scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True)))
+    return powers / tf.cast(tf.reduce_sum(tf.cast(powers, tf.float32), axis=-1, keepdims=True), scores.dtype)
+
+
+@rule("FlexAttention", "tensorflow")
+def _flex(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
+    key, value = _shared(*inputs[:3])
+    dtype = flexible(attributes, key.dtype.name)
+    scale = attributes.get("scale", 1.0 / math.sqrt(key.shape[-1]))
+    scores = tf.cast(tf.matmul(inputs[0], key, transpose_b=True) * scale, dtype)
+    scores = attributes["score_mod"](scores)[0] if "score_mod" in attributes else scores
+    shares = tf.nn.softmax(scores)
+    shares = attributes["prob_mod"](shares)[0] if "prob_mod" in attributes else shares
+    return tf.cast(tf.matmul(shares, tf.cast(value, dtype)), inputs[2].dtype)

@@ -1,6 +1,7 @@
 """The update rules on TensorFlow. Formulas: `docs/training.md`; they are the same on every target.
 
-Tensors travel as dictionaries by parameter name; the optimizer's state is such a dictionary per quantity.
+Variables travel as dictionaries by parameter name; the optimizer's state is such a dictionary per quantity.
+TensorFlow's own kernels are used: with what is handed to them, their formulas are these.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..spec import Optimizer
 
     Tensors = dict[str, tf.Tensor]
-    State = dict[str, Tensors]
+    Variables = dict[str, tf.Variable]
 
 
 def state_names(optimizer: Optimizer) -> tuple[str, ...]:
@@ -37,51 +38,66 @@ def clipped(gradients: Tensors, norm: tf.Tensor, largest: float) -> Tensors:
 
 
 def update(
-    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: tf.Tensor
-) -> tuple[Tensors, State]:
-    """Make one update.
+    optimizer: Optimizer, parameters: Variables, gradients: Tensors, state: dict[str, Variables], rates: tf.Tensor
+) -> None:
+    """Change parameters and state in place.
 
     Args:
         optimizer: The rule.
-        parameters: Tensors before the update.
+        parameters: Variables to change.
         gradients: Their gradients, clipped and dense.
-        state: The optimizer's tensors before the update.
+        state: The optimizer's variables, one mapping per name in `state_names`.
         rates: Shape (3,): learning rate and AdamW's two bias corrections.
-
-    Returns:
-        Parameters and state after it.
     """
     rule = _adamw if optimizer.kind == "adamw" else _sgd
-    return rule(optimizer, parameters, gradients, state, rates)
+    rule(optimizer, parameters, gradients, state, rates)
 
 
 def _adamw(
-    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: tf.Tensor
-) -> tuple[Tensors, State]:
-    """AdamW (Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm 2)."""
-    (decay_first, decay_second), (rate, correct_first, correct_second) = optimizer.betas, tf.unstack(rates)
-    changed: State = {"first": {}, "second": {}}
-    updated = {}
+    optimizer: Optimizer, parameters: Variables, gradients: Tensors, state: dict[str, Variables], rates: tf.Tensor
+) -> None:
+    """AdamW (Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm 2).
+
+    The kernel adds epsilon to the root before its bias correction: scaled by the correction, it is the paper's. The
+    corrections are in rate and epsilon, so that powers of 0 tell the kernel of none.
+    """
+    (first, second), (rate, correct_first, correct_second) = optimizer.betas, tf.unstack(rates)
+    none, root = tf.zeros_like(rate), tf.sqrt(correct_second)
+    scaled, epsilon = rate * root / correct_first, optimizer.eps * root
+    beta1, beta2 = (tf.constant(beta, rates.dtype) for beta in (first, second))
     for name, gradient in gradients.items():
-        first = decay_first * state["first"][name] + (1.0 - decay_first) * gradient
-        second = decay_second * state["second"][name] + (1.0 - decay_second) * gradient * gradient
-        size = tf.sqrt(second) / tf.sqrt(correct_second) + optimizer.eps
-        kept = parameters[name] * (1.0 - rate * optimizer.weight_decay)
-        updated[name] = kept - (rate / correct_first) * first / size
-        changed["first"][name], changed["second"][name] = first, second
-    return updated, changed
+        parameter = parameters[name]
+        if optimizer.weight_decay:
+            parameter.assign(parameter * (1.0 - rate * optimizer.weight_decay))
+        tf.raw_ops.ResourceApplyAdam(
+            var=parameter.handle,
+            m=state["first"][name].handle,
+            v=state["second"][name].handle,
+            beta1_power=none,
+            beta2_power=none,
+            lr=scaled,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            grad=gradient,
+        )
 
 
 def _sgd(
-    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: tf.Tensor
-) -> tuple[Tensors, State]:
+    optimizer: Optimizer, parameters: Variables, gradients: Tensors, state: dict[str, Variables], rates: tf.Tensor
+) -> None:
     """SGD with coupled decay and momentum (Sutskever et al., On the importance of initialization, 2013)."""
-    momentum, updated, velocities = optimizer.momentum, {}, {}
     for name, gradient in gradients.items():
-        decayed = optimizer.weight_decay * parameters[name]
-        slope = gradient + decayed if optimizer.weight_decay else gradient
-        if momentum > 0.0:
-            velocities[name] = momentum * state["velocity"][name] + slope
-            slope = slope + momentum * velocities[name] if optimizer.nesterov else velocities[name]
-        updated[name] = parameters[name] - rates[0] * slope
-    return updated, ({"velocity": velocities} if momentum > 0.0 else {})
+        parameter = parameters[name]
+        slope = gradient + optimizer.weight_decay * parameter if optimizer.weight_decay else gradient
+        if optimizer.momentum > 0.0:
+            tf.raw_ops.ResourceApplyMomentum(
+                var=parameter.handle,
+                accum=state["velocity"][name].handle,
+                lr=rates[0],
+                grad=slope,
+                momentum=tf.constant(optimizer.momentum, rates.dtype),
+                use_nesterov=optimizer.nesterov,
+            )
+        else:
+            tf.raw_ops.ResourceApplyGradientDescent(var=parameter.handle, alpha=rates[0], delta=slope)

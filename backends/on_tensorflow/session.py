@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
+from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
-from ..lower import Lowered, is_float, widened
+from ..layout import as_it_is, channels_last, has_images
+from ..lower import is_float, widened
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
 from ..session import Options, Platform
+from ..straight import Forward
 from . import rules
 from .optimizer import clipped, global_norm, state_names, update
 
@@ -21,12 +25,16 @@ if TYPE_CHECKING:
 
     from ..noise import Noise
     from ..program import Node, Program
+    from ..session import Session
     from ..spec import Spec
 
     Tensors = dict[str, tf.Tensor]
     Variables = dict[str, tf.Variable]
 
 __all__ = ["TensorFlowSession", "describe", "open_session", "prepare", "rules"]
+
+EXECUTIONS = ("eager", "graph", "graph-last", "compiled")
+_MODES = {"eager": "eager", "graph": "graph", "compiled": "xla"}
 
 
 def prepare(threads: int, device: str) -> None:
@@ -73,12 +81,23 @@ def describe() -> Platform:
     )
 
 
-def open_session(program: Program, spec: Spec, options: Options) -> TensorFlowSession:
+def executions(program: Program) -> tuple[str, ...]:
+    """Return the executions worth trying on the device."""
+    images = not tf.config.get_visible_devices("GPU") and has_images(program)
+    return ("graph-last" if images else "graph", "compiled")
+
+
+def open_session(program: Program, spec: Spec, options: Options) -> Session:
     """Open a session at the program's initial parameters.
 
     Raises:
-        UnsupportedError: The program needs an operator that has no rule here.
+        UnsupportedError: The program needs an operator that has no rule here, or the execution is not known here.
     """
+    if options.compile and options.execution == "auto":
+        return open_fastest(
+            executions(program), lambda e: TensorFlowSession(program, spec, replace(options, execution=e)), program
+        )
+    options.choose_from("tensorflow", EXECUTIONS)
     return TensorFlowSession(program, spec, options)
 
 
@@ -89,17 +108,21 @@ class TensorFlowSession:
     """
 
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
-        self._program, self._spec, self._options = program, spec, options
+        self._turned = channels_last(program) if options.last else as_it_is(program)
+        self._program, self._spec, self._options = self._turned.program, spec, options
         self._dtype = np.dtype(options.precision)
-        self._forward = Lowered(program, "tensorflow", options.precision)
-        self._tables = {name: tf.constant(value) for name, value in self._wide(program.constants).items()}
-        zeros = {name: np.zeros_like(value) for name, value in program.parameters.items()}
+        self._forward = Forward(self._program, "tensorflow", options.precision)
+        self._tables = {name: tf.constant(value) for name, value in self._wide(self._program.constants).items()}
+        zeros = {name: np.zeros_like(value) for name, value in self._program.parameters.items()}
         self._parameters = self._variables(zeros)
+        self._running = self._variables(self._program.state)
         self._state = {name: self._variables(zeros) for name in state_names(spec.optimizer)}
         shapes = {} if options.noise is None else self._noise_shapes()
         self._factors = self._variables({name: np.ones(shape) for name, shape in shapes.items()})
-        self.mode, self.why = ("xla" if options.compile else "eager"), ""
-        self._advance = self._compiled() if options.compile else self._step
+        self.execution = options.execution if options.compile else "eager"
+        self.trials: Mapping[str, float] = {}
+        self.mode, self.why = _MODES[options.path], ""
+        self._advance = self._step if options.path == "eager" else self._traced(compiled=options.path == "compiled")
         self.reset(options.noise)
 
     def _wide(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -112,9 +135,9 @@ class TensorFlowSession:
         zeros = {entry.name: self._own(np.zeros(entry.shape, entry.dtype)) for entry in self._program.inputs}
         return {name: tf.TensorSpec(value.shape, value.dtype) for name, value in zeros.items()}
 
-    def _compiled(self) -> Any:
+    def _traced(self, *, compiled: bool) -> Any:
         signature = (self._batch_signature(), tf.TensorSpec((3,), self._dtype))
-        return tf.function(self._step, input_signature=signature, jit_compile=True, autograph=False)
+        return tf.function(self._step, input_signature=signature, jit_compile=compiled, autograph=False)
 
     def _noise_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor that is computed with rounding, by the name its noise goes by."""
@@ -126,7 +149,8 @@ class TensorFlowSession:
             return tensor
 
         def forward(batch: Tensors) -> tf.Tensor:
-            return self._forward({**self._tables, **self._read()}, batch, record)[self._program.loss]
+            loss, _ = self._forward({**self._tables, **self._read(), **batch}, record)
+            return loss
 
         tf.function(forward, autograph=False).get_concrete_function(self._batch_signature())
         return shapes
@@ -141,6 +165,8 @@ class TensorFlowSession:
             raise StackproofError("a session keeps to how it was opened, with noise or without: open another")
         for name, value in self._wide(self._program.parameters).items():
             self._parameters[name].assign(value)
+        for name, value in self._wide(self._program.state).items():
+            self._running[name].assign(value)
         for variables in self._state.values():
             for variable in variables.values():
                 variable.assign(np.zeros(variable.shape, self._dtype))
@@ -150,7 +176,7 @@ class TensorFlowSession:
 
     def place(self, batch: Mapping[str, np.ndarray]) -> Tensors:
         """Put one batch on the device."""
-        return {name: tf.constant(self._own(value)) for name, value in batch.items()}
+        return {name: tf.constant(self._own(value)) for name, value in self._turned.into(batch).items()}
 
     def _own(self, value: np.ndarray) -> np.ndarray:
         return value.astype(self._dtype) if is_float(value) else value
@@ -161,32 +187,33 @@ class TensorFlowSession:
         return loss, norm
 
     def _read(self) -> Tensors:
-        return {name: tf.convert_to_tensor(variable) for name, variable in self._parameters.items()}
+        return {name: tf.convert_to_tensor(v) for name, v in (*self._parameters.items(), *self._running.items())}
 
     def _step(self, batch: Tensors, rates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        parameters = self._read()
-        loss, gradients = self._differentiated(parameters, batch)
-        norm = global_norm(gradients)
+        known = self._read()
+        parameters = {name: known[name] for name in self._parameters}
+        loss, gradients, running = self._differentiated(parameters, {**self._tables, **known, **batch})
+        norm = global_norm(gradients) if self._options.norms or self._spec.train.clip_norm else None
         gradients = clipped(gradients, norm, self._spec.train.clip_norm)
-        state = {key: {name: tf.convert_to_tensor(v) for name, v in kept.items()} for key, kept in self._state.items()}
-        updated, state = update(self._spec.optimizer, parameters, gradients, state, rates)
-        for name, value in updated.items():
-            noisy = value * self._factors[f"update/{name}"] if self._factors else value
-            self._parameters[name].assign(noisy)
-        for key, kept in state.items():
-            for name, value in kept.items():
-                self._state[key][name].assign(value)
+        update(self._spec.optimizer, self._parameters, gradients, self._state, rates)
+        for name, variable in self._parameters.items() if self._factors else ():
+            variable.assign(variable * self._factors[f"update/{name}"])
+        for name, value in running.items():
+            self._running[name].assign(value)
         return loss, norm
 
-    def _differentiated(self, parameters: Tensors, batch: Tensors) -> tuple[tf.Tensor, Tensors]:
-        """Return the loss and its gradients; those of embeddings come as rows with repetitions, and are summed."""
+    def _differentiated(self, parameters: Tensors, others: Tensors) -> tuple[tf.Tensor, Tensors, Tensors]:
+        """Return the loss, its gradients and the new state.
+
+        Gradients of embeddings come as rows with repetitions, and are summed.
+        """
         names = list(parameters)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(list(parameters.values()))
             after = self._perturbed if self._factors else None
-            loss = self._forward({**self._tables, **parameters}, batch, after)[self._program.loss]
+            loss, running = self._forward({**others, **parameters}, after)
         found = tape.gradient(loss, list(parameters.values()), unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return loss, {name: tf.convert_to_tensor(gradient) for name, gradient in zip(names, found)}
+        return loss, {name: tf.convert_to_tensor(gradient) for name, gradient in zip(names, found)}, running
 
     def _perturbed(self, _node: Node, name: str, tensor: tf.Tensor) -> tf.Tensor:
         return tensor * self._factors[name] if name in self._factors else tensor
@@ -201,4 +228,8 @@ class TensorFlowSession:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the current parameters."""
-        return {name: np.array(variable.numpy()) for name, variable in self._parameters.items()}
+        return self._turned.back({name: np.array(variable.numpy()) for name, variable in self._parameters.items()})
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of the current state."""
+        return {name: np.array(variable.numpy()) for name, variable in self._running.items()}

@@ -1,4 +1,4 @@
-"""TensorFlow rules: moving and selecting values."""
+"""TensorFlow rules: shapes, and tensors put together, cut or repeated."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from ..indexing import as_slice, broadcast_shape, constant_of, counted, fill_value, shape_part, slice_ranges
 from ..nodes import flattened, optional, reshaped, split_sizes
 from ..registry import rule
+from ..values import Narrow
+from .arrays import signed_bits, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,11 +19,23 @@ if TYPE_CHECKING:
     Attributes = Mapping[str, Any]
 
 
-@rule("Gather", "tensorflow")
-def _gather(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
-    axis, indices = attributes.get("axis", 0), tf.convert_to_tensor(inputs[1])
-    counted = tf.where(indices < 0, indices + inputs[0].shape[axis], indices)
-    return tf.gather(inputs[0], counted, axis=axis)
+@rule("Shape", "tensorflow")
+def _shape(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
+    data = inputs[0].values if isinstance(inputs[0], Narrow) else inputs[0]
+    return tf.constant(shape_part(data.shape, attributes), tf.int64)
+
+
+@rule("Constant", "tensorflow")
+def _constant(_inputs: Inputs, attributes: Attributes) -> Any:
+    return tensor_of(constant_of(attributes))
+
+
+@rule("ConstantOfShape", "tensorflow")
+def _constant_of_shape(inputs: Inputs, attributes: Attributes) -> Any:
+    value, shape = tensor_of(fill_value(attributes)), tf.constant(inputs[0], tf.int32)
+    if isinstance(value, Narrow):
+        return Narrow(tf.fill(shape, value.values), value.dtype)
+    return tf.fill(shape, value)
 
 
 @rule("Reshape", "tensorflow")
@@ -29,6 +44,7 @@ def _reshape(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
 
 
 @rule("Transpose", "tensorflow")
+@signed_bits
 def _transpose(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
     return tf.transpose(inputs[0], attributes.get("perm"))
 
@@ -38,12 +54,26 @@ def _flatten(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
     return tf.reshape(inputs[0], flattened(inputs[0].shape, attributes))
 
 
+@rule("Expand", "tensorflow")
+@signed_bits
+def _expand(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    return tf.broadcast_to(inputs[0], broadcast_shape(inputs[0].shape, inputs[1]))
+
+
+@rule("Tile", "tensorflow")
+@signed_bits
+def _tile(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    return tf.tile(inputs[0], tf.constant(inputs[1], tf.int32))
+
+
 @rule("Concat", "tensorflow")
+@signed_bits
 def _concat(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
     return tf.concat(inputs, axis=attributes["axis"])
 
 
 @rule("Split", "tensorflow")
+@signed_bits
 def _split(inputs: Inputs, attributes: Attributes) -> tuple[tf.Tensor, ...]:
     axis = attributes.get("axis", 0)
     sizes = split_sizes(inputs[0].shape[axis], attributes, optional(inputs, 1))
@@ -58,7 +88,14 @@ def _squeeze(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
 
 @rule("Unsqueeze", "tensorflow")
 def _unsqueeze(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
-    data, rank = inputs[0], inputs[0].shape.rank + len(inputs[1])
-    for axis in sorted(int(axis) % rank for axis in inputs[1]):
+    data, rank = inputs[0], len(inputs[0].shape) + len(inputs[1])
+    for axis in sorted(counted(int(axis), rank) for axis in inputs[1]):
         data = tf.expand_dims(data, axis)
     return data
+
+
+@rule("Slice", "tensorflow")
+@signed_bits
+def _slice(inputs: Inputs, _attributes: Attributes) -> tf.Tensor:
+    cuts = tuple(as_slice(places) for places in slice_ranges(inputs[0].shape, inputs[1:]))
+    return inputs[0][cuts] if cuts else inputs[0]

@@ -1,14 +1,15 @@
-"""PyTorch rules: element-wise arithmetic, casts and reductions."""
+"""PyTorch rules: sums, products, quotients, powers and extremes of elements."""
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - the framework's own customary name
 
-from ..nodes import cast_type, reduced_axes
+from ..nodes import optional
 from ..registry import rule
+from .unsigned import divided, restored, selecting, signed, wrapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,35 +17,10 @@ if TYPE_CHECKING:
     Inputs = Sequence[Any]
     Attributes = Mapping[str, Any]
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": torch.add,
-    "Sub": torch.sub,
-    "Mul": torch.mul,
-    "MatMul": torch.matmul,
-}
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "Neg": torch.neg,
-    "Exp": torch.exp,
-    "Log": torch.log,
-    "Sqrt": torch.sqrt,
-    "Relu": torch.relu,
-    "Tanh": torch.tanh,
-    "Sigmoid": torch.sigmoid,
-    "Identity": lambda value: value,
-}
-
-
-def _register_binary(op: str, function: Callable[[Any, Any], Any]) -> None:
-    @rule(op, "torch")
-    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
-        left, right = inputs
-        return function(as_tensor(left, right), as_tensor(right, left))
-
-
-def _register_unary(op: str, function: Callable[[Any], Any]) -> None:
-    @rule(op, "torch")
-    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
-        return function(inputs[0])
+_WRAPPING: dict[str, Callable[[Any, Any], Any]] = {"Add": torch.add, "Sub": torch.sub, "Mul": torch.mul}
+_SELECTING: dict[str, Callable[[Any, Any], Any]] = {"Max": torch.maximum, "Min": torch.minimum}
+_ONE: dict[str, Callable[[Any], Any]] = {"Neg": torch.neg, "Abs": torch.abs, "Sign": torch.sign}
+_UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
 def as_tensor(value: Any, beside: Any) -> Any:
@@ -55,59 +31,94 @@ def as_tensor(value: Any, beside: Any) -> Any:
     return torch.as_tensor(value, device=device)
 
 
-for _op, _function in _BINARY.items():
-    _register_binary(_op, _function)
-for _op, _unary in _UNARY.items():
-    _register_unary(_op, _unary)
+def pair(inputs: Inputs) -> tuple[Any, Any]:
+    """Return a node's two inputs as tensors."""
+    return as_tensor(inputs[0], inputs[1]), as_tensor(inputs[1], inputs[0])
 
 
-@rule("Pow", "torch")
-def _pow(inputs: Inputs, _attributes: Attributes) -> Any:
-    base, exponent = as_tensor(inputs[0], inputs[1]), as_tensor(inputs[1], inputs[0])
-    return torch.pow(base, exponent).to(base.dtype)
+def _register_wrapping(op: str, function: Callable[[Any, Any], Any]) -> None:
+    @rule(op, "torch")
+    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
+        return wrapping(function, *pair(inputs))
+
+
+def _register_selecting(op: str, function: Callable[[Any, Any], Any]) -> None:
+    @rule(op, "torch")
+    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
+        return functools.reduce(functools.partial(selecting, function), inputs)
+
+
+def _register_one(op: str, function: Callable[[Any], Any]) -> None:
+    @rule(op, "torch")
+    def apply(inputs: Inputs, _attributes: Attributes) -> Any:
+        return wrapping(function, inputs[0])
+
+
+for _op, _two in _WRAPPING.items():
+    _register_wrapping(_op, _two)
+for _op, _two in _SELECTING.items():
+    _register_selecting(_op, _two)
+for _op, _one in _ONE.items():
+    _register_one(_op, _one)
+
+
+@rule("Sum", "torch")
+def _sum(inputs: Inputs, _attributes: Attributes) -> Any:
+    return functools.reduce(torch.add, inputs)
+
+
+@rule("Mean", "torch")
+def _mean(inputs: Inputs, _attributes: Attributes) -> Any:
+    return functools.reduce(torch.add, inputs) / len(inputs)
 
 
 @rule("Div", "torch")
 def _div(inputs: Inputs, _attributes: Attributes) -> Any:
-    left, right = as_tensor(inputs[0], inputs[1]), as_tensor(inputs[1], inputs[0])
-    return torch.div(left, right, rounding_mode=None if left.dtype.is_floating_point else "trunc")
+    """Divide; integers towards zero."""
+    left, right = pair(inputs)
+    return torch.div(left, right) if left.dtype.is_floating_point else divided(left, right)[0]
 
 
-@rule("Gelu", "torch")
-def _gelu(inputs: Inputs, attributes: Attributes) -> Any:
-    return F.gelu(inputs[0], approximate=attributes.get("approximate", "none"))
+@rule("Reciprocal", "torch")
+def _reciprocal(inputs: Inputs, _attributes: Attributes) -> Any:
+    return torch.reciprocal(inputs[0])
 
 
-@rule("Swish", "torch")
-def _swish(inputs: Inputs, attributes: Attributes) -> Any:
-    alpha = attributes.get("alpha", 1.0)
-    return F.silu(inputs[0]) if alpha == 1.0 else inputs[0] * torch.sigmoid(alpha * inputs[0])
+@rule("Mod", "torch")
+def _mod(inputs: Inputs, attributes: Attributes) -> Any:
+    left, right = pair(inputs)
+    if left.dtype.is_floating_point:
+        return torch.fmod(left, right) if attributes.get("fmod", 0) else _floored(left, right)
+    rest = divided(left, right)[1]
+    if attributes.get("fmod", 0) or left.dtype in _UNSIGNED:
+        return rest
+    return torch.where((rest != 0) & ((rest < 0) != (right < 0)), rest + right, rest)
 
 
-@rule("Cast", "torch")
-def _cast(inputs: Inputs, attributes: Attributes) -> Any:
-    return inputs[0].to(getattr(torch, cast_type(attributes, "torch")))
+def _floored(left: Any, right: Any) -> Any:
+    rest = torch.remainder(left, right)
+    return torch.where(rest == 0, torch.copysign(rest, right), rest)
 
 
-@rule("Softmax", "torch")
-def _softmax(inputs: Inputs, attributes: Attributes) -> Any:
-    return torch.softmax(inputs[0], attributes.get("axis", -1))
+@rule("Pow", "torch")
+def _pow(inputs: Inputs, _attributes: Attributes) -> Any:
+    base, exponent = pair(inputs)
+    if base.dtype.is_floating_point:
+        return torch.pow(base, exponent.to(base.dtype) if exponent.dtype in _UNSIGNED else exponent).to(base.dtype)
+    if exponent.dtype.is_floating_point:
+        return torch.pow(base.double(), exponent.double()).to(base.dtype)
+    return restored(torch.pow(signed(base).long(), signed(exponent).long()), base.dtype)
 
 
-@rule("LogSoftmax", "torch")
-def _log_softmax(inputs: Inputs, attributes: Attributes) -> Any:
-    return torch.log_softmax(inputs[0], attributes.get("axis", -1))
+@rule("Clip", "torch")
+def _clip(inputs: Inputs, _attributes: Attributes) -> Any:
+    low, high = optional(inputs, 1), optional(inputs, 2)
+    given = [value for value in (low, high) if value is not None]
+    if not given:
+        return inputs[0]
 
+    def clamp(value: Any, *bounds: Any) -> Any:
+        left = iter(bounds)
+        return torch.clamp(value, None if low is None else next(left), None if high is None else next(left))
 
-def _register_reduction(op: str, function: Callable[..., Any]) -> None:
-    @rule(op, "torch")
-    def apply(inputs: Inputs, attributes: Attributes) -> Any:
-        value = inputs[0]
-        axes = reduced_axes(value.dim(), attributes, inputs[1] if len(inputs) > 1 else None)
-        if not axes:
-            return value
-        return function(value, dim=axes, keepdim=bool(attributes.get("keepdims", 1)))
-
-
-_register_reduction("ReduceMean", torch.mean)
-_register_reduction("ReduceSum", torch.sum)
+    return selecting(clamp, inputs[0], *given)

@@ -1,4 +1,4 @@
-"""PyTorch rules: attention and rotary positions."""
+"""PyTorch rules: attention."""
 
 from __future__ import annotations
 
@@ -7,38 +7,77 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - the framework's own customary name
 
-from ..errors import UnsupportedError
-from ..nodes import allowed_keys, optional, refuse
+from ..attending import (
+    BIASED,
+    CAPPED,
+    LENGTHS,
+    MASK,
+    PAST_KEY,
+    SCORES,
+    SHARES,
+    allowed_keys,
+    attending,
+    flexible,
+    rounds,
+    visible,
+    wider,
+)
+from ..nodes import optional
 from ..registry import rule
-from .arithmetic import as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ..attending import Attending
 
     Inputs = Sequence[Any]
     Attributes = Mapping[str, Any]
 
 _RANK_WITH_HEADS = 4
-_MASK = 3
 
 
 @rule("Attention", "torch")
 def _attention(inputs: Inputs, attributes: Attributes) -> Any:
-    refuse("Attention", "torch", attributes, ("softcap",))
-    if any(value is not None for value in inputs[_MASK + 1 :]):
-        raise UnsupportedError("Attention with a key/value cache has no rule on torch")
-    query = _with_heads(inputs[0], attributes.get("q_num_heads"))
-    key, value = (_with_heads(tensor, attributes.get("kv_num_heads")) for tensor in inputs[1:_MASK])
-    if query.shape[1] != key.shape[1]:
-        shared = query.shape[1] // key.shape[1]
-        key, value = (tensor.repeat_interleave(shared, dim=1) for tensor in (key, value))
-    given = optional(inputs, _MASK)
-    causal = given is None and _only_causal(query.shape[2], key.shape[2], attributes)
-    mask = None if causal else _mask(given, query, key, attributes)
-    mixed = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=attributes.get("scale"))
-    if inputs[0].dim() == _RANK_WITH_HEADS:
-        return mixed
-    return mixed.transpose(1, 2).reshape(mixed.shape[0], mixed.shape[2], -1)
+    node = attending(inputs, attributes, "torch")
+    query, present_key, present_value = (_with_heads(inputs[place], node.heads(place)) for place in range(MASK))
+    if node.past:
+        present_key, present_value = (
+            torch.cat((inputs[PAST_KEY + place], tensor), dim=2)
+            for place, tensor in enumerate((present_key, present_value))
+        )
+    key, value, scores = (*_shared(query, present_key, present_value), None)
+    if _is_fused(query, value, node):
+        causal = node.bare and node.causal and query.shape[2] == key.shape[2]
+        mask = None if causal else _mask(inputs, query, key, node)
+        mixed = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=attributes.get("scale"))
+    else:
+        mixed, scores = _plain(query, key, value, _mask(inputs, query, key, node), node)
+    if inputs[0].dim() != _RANK_WITH_HEADS:
+        mixed = mixed.transpose(1, 2).reshape(mixed.shape[0], mixed.shape[2], -1)
+    return node.outputs(mixed, present_key, present_value, scores)
+
+
+def _shared(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Return keys and values with as many heads as the queries."""
+    shared = query.shape[1] // key.shape[1]
+    key, value = (
+        tensor if shared == 1 else tensor.repeat_interleave(shared, dim=1) for tensor in (key, value.to(query.dtype))
+    )
+    return key, value
+
+
+def _is_fused(query: Any, value: Any, node: Attending) -> bool:
+    """Say whether PyTorch's own function means the same.
+
+    On a processor it is no faster for float16 tensors, and rounds otherwise than ONNX says.
+    """
+    half = query.dtype == torch.float16 and query.device.type == "cpu"
+    wide = wider(node.attributes, _name(query)) == "float64" != _name(query)
+    return not (node.cap or node.wanted[SCORES] or half or wide or value.shape[2] == 0)
+
+
+def _name(tensor: Any) -> str:
+    return str(tensor.dtype).rpartition(".")[2]
 
 
 def _with_heads(tensor: Any, heads: int | None) -> Any:
@@ -48,50 +87,66 @@ def _with_heads(tensor: Any, heads: int | None) -> Any:
     return tensor.reshape(tensor.shape[0], tensor.shape[1], heads, -1).transpose(1, 2)
 
 
-def _only_causal(queries: int, keys: int, attributes: Attributes) -> bool:
-    """Say whether the mask is the square causal one, which the fused kernels make themselves."""
-    windows = any(attributes.get(f"{side}_window_size", -1) >= 0 for side in ("left", "right"))
-    return bool(attributes.get("is_causal", 0)) and queries == keys and not windows
-
-
-def _mask(given: Any, query: Any, key: Any, attributes: Attributes) -> Any:
+def _mask(inputs: Inputs, query: Any, key: Any, node: Attending) -> Any:
     """Return what the kernels take as a mask: a bool tensor of what is seen, or numbers added to the scores."""
-    allowed = allowed_keys(query.shape[2], key.shape[2], attributes)
-    seen = None if allowed is None else torch.tensor(allowed.tolist(), device=query.device)
+    given, seen = optional(inputs, MASK), _seen(optional(inputs, LENGTHS), query, key.shape[2], node)
     if given is None:
         return seen
+    given = given if given.dtype == torch.bool else given.to(query.dtype)
     missing = key.shape[2] - given.shape[-1]
     unseen: Any = False if given.dtype == torch.bool else float("-inf")
     whole = F.pad(given, (0, missing), value=unseen) if missing else given
     if seen is None:
         return whole
-    return whole & seen if given.dtype == torch.bool else whole.masked_fill(~seen, unseen)
+    return whole & seen if given.dtype == torch.bool else torch.where(seen, whole, unseen)
 
 
-@rule("RotaryEmbedding", "torch")
-def _rotary(inputs: Inputs, attributes: Attributes) -> Any:
-    data, places = inputs[0], optional(inputs, 3)
-    flat = data.dim() != _RANK_WITH_HEADS
-    heads = data.reshape(data.shape[0], data.shape[1], attributes["num_heads"], -1) if flat else data.transpose(1, 2)
-    size = attributes.get("rotary_embedding_dim", 0) or heads.shape[-1]
-    cos, sin = (_table(table, places) for table in inputs[1:3])
-    turned = _rotate(heads[..., :size], cos, sin, interleaved=bool(attributes.get("interleaved", 0)))
-    turned = torch.cat((turned, heads[..., size:]), dim=-1) if size < heads.shape[-1] else turned
-    return turned.reshape(data.shape) if flat else turned.transpose(1, 2)
+def _seen(lengths: Any, query: Any, keys: int, node: Attending) -> Any:
+    """Return which keys each query sees: (queries, keys), with two more axes where that differs over the batch."""
+    queries = query.shape[2]
+    if lengths is None:
+        allowed = allowed_keys(queries, keys, node.attributes, node.past)
+        return None if allowed is None else torch.tensor(allowed.tolist(), device=query.device)
+    lengths = lengths.reshape(-1, 1, 1, 1)
+    places = torch.arange(queries, device=query.device)[:, None] + lengths - queries
+    return visible(places, torch.arange(keys, device=query.device), node.attributes, lengths)
 
 
-def _table(table: Any, places: Any) -> Any:
-    """Return a table per batch and position, with an axis for the heads: `(batch, length, 1, size / 2)`."""
-    chosen = table if places is None else table[as_tensor(places, table)]
-    return chosen.unsqueeze(-2)
+def _plain(query: Any, key: Any, value: Any, mask: Any, node: Attending) -> tuple[Any, Any]:
+    """Attend, and return the scores of the node's mode as well; a query that sees no key gives zeros."""
+    by_query, by_key = node.scales(query.shape[-1], _name(query))
+    raw = (query * by_query) @ (key if by_key == 1.0 else key * by_key).transpose(-1, -2)
+    capped = node.cap * torch.tanh(raw / node.cap) if node.cap else raw
+    biased, shares = _shares(capped, mask, getattr(torch, wider(node.attributes, _name(query))))
+    shares = shares.to(query.dtype)
+    return shares @ value, {CAPPED: capped, BIASED: biased, SHARES: shares}.get(node.mode, raw)
 
 
-def _rotate(data: Any, cos: Any, sin: Any, *, interleaved: bool) -> Any:
-    if interleaved:
-        first, second = data[..., 0::2], data[..., 1::2]
-    else:
-        first, second = data.chunk(2, dim=-1)
-    real, imaginary = first * cos - second * sin, first * sin + second * cos
-    if interleaved:
-        return torch.stack((real, imaginary), dim=-1).flatten(-2)
-    return torch.cat((real, imaginary), dim=-1)
+def _shares(scores: Any, mask: Any, dtype: Any) -> tuple[Any, Any]:
+    """Return scores with what is added to them, and their softmax."""
+    if mask is None:
+        return scores, _softmax(scores.to(dtype))
+    unseen = ~mask if mask.dtype == torch.bool else torch.isneginf(mask)
+    added = scores if mask.dtype == torch.bool else scores + mask.masked_fill(unseen, 0.0)
+    blind = unseen.all(-1, keepdim=True)
+    seen = torch.where(blind, 0.0, torch.where(unseen & ~blind, float("-inf"), added)).to(dtype)
+    return torch.where(unseen, float("-inf"), added), torch.where(blind, 0.0, _softmax(seen))
+
+
+def _softmax(scores: Any) -> Any:
+    if not rounds(_name(scores)):
+        return torch.softmax(scores, -1)
+    powers = torch.exp(scores - scores.amax(-1, keepdim=True).detach())
+    return powers / powers.sum(-1, keepdim=True)
+
+
+@rule("FlexAttention", "torch")
+def _flex(inputs: Inputs, attributes: Attributes) -> Any:
+    key, value = _shared(*inputs[:3])
+    dtype = getattr(torch, flexible(attributes, _name(inputs[0])))
+    scale = attributes.get("scale", key.shape[-1] ** -0.5)
+    scores = (inputs[0] @ key.transpose(-1, -2) * scale).to(dtype)
+    scores = attributes["score_mod"](scores)[0] if "score_mod" in attributes else scores
+    shares = torch.softmax(scores, -1)
+    shares = attributes["prob_mod"](shares)[0] if "prob_mod" in attributes else shares
+    return (shares @ value.to(dtype)).to(inputs[2].dtype)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
 import shutil
 import sysconfig
 from pathlib import Path
+from typing import Any, Callable, TypeVar
+
+import torch
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# From glibc's malloc.h, and bytes up to which memory is kept.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_LARGEST_BLOCK = 2**30
 
 
 def missing_compiler(device: str) -> str:
@@ -24,3 +35,47 @@ def missing_compiler(device: str) -> str:
 def _compilers(device: str) -> list[str]:
     named = os.environ.get("CXX" if device == "cpu" else "CC", "")
     return [named] if named else ["g++", "clang++"] if device == "cpu" else ["gcc", "cc", "clang"]
+
+
+@functools.cache
+def has_fused_updates(device: str) -> bool:
+    """Say whether this build has the fused update kernels for a device; CPUs have them since 2.4."""
+    one = [torch.zeros(1, device=device)]
+    settings = {"weight_decay": 0.0, "maximize": False}
+    try:
+        torch._fused_sgd_(
+            one, one, one, momentum=0.5, lr=0.0, dampening=0.0, nesterov=False, is_first_step=False, **settings
+        )
+        torch._fused_adamw_(
+            one, one, one, one, [], one, lr=0.0, beta1=0.5, beta2=0.5, eps=1.0, amsgrad=False, **settings
+        )
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError):
+        return False
+    return True
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep freed memory for the next step, where it is glibc.
+
+    On the CPU PyTorch frees each step's tensors to it; by default it hands large ones back to the system, and the next
+    step waits for the system to clear the same pages again.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_TRIM_THRESHOLD, _LARGEST_BLOCK)
+        mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)
+
+
+def leave_new_memory_as_it_is() -> None:
+    """Let deterministic mode not fill each new tensor, which only serves to find reads of unset memory (since 2.2)."""
+    if hasattr(torch.utils, "deterministic"):
+        torch.utils.deterministic.fill_uninitialized_memory = False
+
+
+def constant_while_compiled(function: Function) -> Function:
+    """Mark a function so that a compiler calls it once and keeps what it returns.
+
+    `torch.compiler.assume_constant_result` does no more, but imports the compiler, which every run would wait for.
+    """
+    function.__dict__["_dynamo_marked_constant"] = True
+    return function

@@ -1,26 +1,49 @@
-"""The update rules on PyTorch. Formulas: `docs/training.md`; they are the same on every target."""
+"""The update rules on PyTorch. Formulas: `docs/training.md`; they are the same on every target.
+
+PyTorch's fused kernels are used where they are there: their formulas are these. Where not, the same is written out.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from . import gates
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
     from ..spec import Optimizer
 
-Tensors = "list[torch.Tensor]"
+
+@dataclass
+class State:
+    """What an optimizer keeps; everything begins at zero.
+
+    Attributes:
+        kept: Per quantity a tensor for each parameter: first and second moments for AdamW, the velocity for SGD.
+        count: Updates made so far, a tensor that fused AdamW reads.
+    """
+
+    kept: list[list[Any]]
+    count: Any
 
 
-def new_state(optimizer: Optimizer, parameters: list[Any]) -> list[list[Any]]:
-    """Return the optimizer's tensors, all zero: first and second moments for AdamW, the velocity for SGD."""
+def new_state(optimizer: Optimizer, parameters: Sequence[Any]) -> State:
+    """Return the optimizer's state before the first update."""
     count = 2 if optimizer.kind == "adamw" else int(optimizer.momentum > 0.0)
-    return [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(count)]
+    made = torch.zeros((), dtype=torch.float32, device=parameters[0].device if parameters else None)
+    return State([[torch.zeros_like(parameter) for parameter in parameters] for _ in range(count)], made)
 
 
 def global_norm(gradients: list[Any]) -> Any:
     """Return the square root of the sum of all squared elements."""
-    return torch.sqrt(torch.stack([(gradient * gradient).sum() for gradient in gradients]).sum())
+    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))  # noqa: SLF001 - as torch.nn.utils uses it
 
 
 def clipped(gradients: list[Any], norm: Any, largest: float) -> list[Any]:
@@ -31,13 +54,7 @@ def clipped(gradients: list[Any], norm: Any, largest: float) -> list[Any]:
     return [gradient * scale for gradient in gradients]
 
 
-def update(
-    optimizer: Optimizer,
-    parameters: list[Any],
-    gradients: list[Any],
-    state: list[list[Any]],
-    rates: Any,
-) -> None:
+def update(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray) -> None:
     """Change parameters and state in place.
 
     Args:
@@ -45,41 +62,76 @@ def update(
         parameters: Tensors to change.
         gradients: Their gradients, clipped.
         state: What `new_state` made.
-        rates: Tensor of shape (3,): learning rate and AdamW's two bias corrections.
+        rates: Learning rate and AdamW's two bias corrections of this update.
     """
+    state.count.add_(1)
+    slopes = [_laid_out_as(parameter, gradient) for parameter, gradient in zip(parameters, gradients)]
+    fused = gates.has_fused_updates(state.count.device.type)
     if optimizer.kind == "adamw":
-        _adamw(optimizer, parameters, gradients, state, rates)
+        (_fused_adamw if fused else _adamw)(optimizer, parameters, slopes, state, rates)
     else:
-        _sgd(optimizer, parameters, gradients, state, rates)
+        (_fused_sgd if fused else _sgd)(optimizer, parameters, slopes, state, rates)
 
 
-def _adamw(
-    optimizer: Optimizer,
-    parameters: list[Any],
-    gradients: list[Any],
-    state: list[list[Any]],
-    rates: Any,
+def _laid_out_as(parameter: Any, gradient: Any) -> Any:
+    """Return a gradient in its parameter's memory order, which fused kernels take for granted."""
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_like(parameter).copy_(gradient)
+
+
+def _fused_adamw(
+    optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray
 ) -> None:
-    (first, second), (rate, correct_first, correct_second) = optimizer.betas, rates.unbind()
-    for parameter, gradient, mean, square in zip(parameters, gradients, *state):
-        mean.mul_(first).add_(gradient * (1.0 - first))
-        square.mul_(second).add_(gradient * gradient * (1.0 - second))
-        change = mean / (square.sqrt() / correct_second.sqrt() + optimizer.eps)
-        parameter.mul_(1.0 - rate * optimizer.weight_decay).sub_(change * (rate / correct_first))
+    first, second = optimizer.betas
+    torch._fused_adamw_(
+        parameters,
+        gradients,
+        *state.kept,
+        [],
+        [state.count] * len(parameters),
+        lr=float(rates[0]),
+        beta1=first,
+        beta2=second,
+        weight_decay=optimizer.weight_decay,
+        eps=optimizer.eps,
+        amsgrad=False,
+        maximize=False,
+    )
 
 
-def _sgd(
-    optimizer: Optimizer,
-    parameters: list[Any],
-    gradients: list[Any],
-    state: list[list[Any]],
-    rates: Any,
+def _fused_sgd(
+    optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray
 ) -> None:
-    momentum = optimizer.momentum
-    velocities = state[0] if state else [None] * len(parameters)
+    torch._fused_sgd_(
+        parameters,
+        gradients,
+        *(state.kept or [[]]),
+        weight_decay=optimizer.weight_decay,
+        momentum=optimizer.momentum,
+        lr=float(rates[0]),
+        dampening=0.0,
+        nesterov=optimizer.nesterov,
+        maximize=False,
+        is_first_step=False,
+    )
+
+
+def _adamw(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray) -> None:
+    (first, second), (rate, correct_first, correct_second) = optimizer.betas, map(float, rates)
+    for parameter, gradient, mean, square in zip(parameters, gradients, *state.kept):
+        mean.mul_(first).add_(gradient, alpha=1.0 - first)
+        square.mul_(second).addcmul_(gradient, gradient, value=1.0 - second)
+        size = square.sqrt().div_(math.sqrt(correct_second)).add_(optimizer.eps)
+        parameter.mul_(1.0 - rate * optimizer.weight_decay).addcdiv_(mean, size, value=-rate / correct_first)
+
+
+def _sgd(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray) -> None:
+    momentum, rate = optimizer.momentum, float(rates[0])
+    velocities = state.kept[0] if state.kept else [None] * len(parameters)
     for parameter, gradient, velocity in zip(parameters, gradients, velocities):
-        slope = gradient + optimizer.weight_decay * parameter if optimizer.weight_decay else gradient
+        slope = gradient.add(parameter, alpha=optimizer.weight_decay) if optimizer.weight_decay else gradient
         if velocity is not None:
             velocity.mul_(momentum).add_(slope)
-            slope = slope + momentum * velocity if optimizer.nesterov else velocity
-        parameter.sub_(rates[0] * slope)
+            slope = slope.add(velocity, alpha=momentum) if optimizer.nesterov else velocity
+        parameter.add_(slope, alpha=-rate)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
-from ..lower import Lowered, widened
+from ..layout import has_images
+from ..lower import widened
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
 from ..session import Options, Platform
+from ..straight import Forward
 from . import gates, rules
 from .optimizer import clipped, global_norm, new_state, update
 
@@ -21,10 +25,14 @@ if TYPE_CHECKING:
 
     from ..noise import Noise
     from ..program import Node, Program
+    from ..session import Session
     from ..spec import Spec
 
 __all__ = ["TorchSession", "describe", "open_session", "prepare", "rules"]
 
+EXECUTIONS = ("eager", "eager-last", "compiled", "compiled-last")
+# Axes of an image, and of the kernel of a convolution over images.
+_IMAGE = 4
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _chosen = {"device": "cpu"}
 
@@ -50,6 +58,9 @@ def prepare(threads: int, device: str) -> None:
     torch.backends.cudnn.allow_tf32 = False
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(mode=True)
+    gates.leave_new_memory_as_it_is()
+    if _chosen["device"] == "cpu":
+        gates.keep_freed_memory()
 
 
 def describe() -> Platform:
@@ -66,12 +77,24 @@ def describe() -> Platform:
     )
 
 
-def open_session(program: Program, spec: Spec, options: Options) -> TorchSession:
+def executions(program: Program) -> tuple[str, ...]:
+    """Return the executions worth trying on the device, the plainest first."""
+    layouts = ("-last", "") if _chosen["device"] == "cpu" and has_images(program) else ("",)
+    eager = tuple(f"eager{layout}" for layout in layouts)
+    return eager if gates.missing_compiler(_chosen["device"]) else (*eager, f"compiled{layouts[0]}")
+
+
+def open_session(program: Program, spec: Spec, options: Options) -> Session:
     """Open a session at the program's initial parameters.
 
     Raises:
-        UnsupportedError: The program needs an operator that has no rule here.
+        UnsupportedError: The program needs an operator that has no rule here, or the execution is not known here.
     """
+    if options.compile and options.execution == "auto":
+        return open_fastest(
+            executions(program), lambda e: TorchSession(program, spec, replace(options, execution=e)), program
+        )
+    options.choose_from("torch", EXECUTIONS)
     return TorchSession(program, spec, options)
 
 
@@ -81,25 +104,27 @@ class TorchSession:
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
         self._program, self._spec, self._options = program, spec, options
         self._device, self._dtype = torch.device(_chosen["device"]), _DTYPES[options.precision]
-        self._forward = Lowered(program, "torch", options.precision, self._static)
+        self._form = torch.channels_last if options.last else torch.contiguous_format
+        self._forward = Forward(program, "torch", options.precision)
         self._tables = self._tensors(program.constants)
         self._shapes = {} if options.noise is None else self._noise_shapes()
-        self._loss, self._update = self._compiled()
+        self.execution = options.execution if options.compile else "eager"
+        self.trials: Mapping[str, float] = {}
+        self._losses = self._compiled()
         self.reset(options.noise)
 
-    def _compiled(self) -> tuple[Any, Any]:
+    def _compiled(self) -> Any:
+        """Return what makes loss and new state of `Forward.arguments`, or with noise of tensors by name and factors."""
+        losses = self._forward.function if self._options.noise is None else self._perturbed
         self.mode, self.why = "eager", ""
-        if not self._options.compile:
-            return self._loss_of, self._updated
+        if self._options.path == "eager":
+            return losses if self._options.noise is not None else None
         self.why = gates.missing_compiler(self._device.type)
         if self.why:
-            return self._loss_of, self._updated
+            self.execution = self.execution.replace("compiled", "eager")
+            return losses if self._options.noise is not None else None
         self.mode = "inductor"
-        return tuple(torch.compile(f, fullgraph=True, dynamic=False) for f in (self._loss_of, self._updated))
-
-    def _static(self, value: np.ndarray) -> Any:
-        """Return shapes and axes as plain integers, which dynamo treats as constants, and index tables as tensors."""
-        return tuple(value.tolist()) if value.ndim == 1 else torch.tensor(value, device=self._device)
+        return torch.compile(losses, fullgraph=True, dynamic=False)
 
     def _noise_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor that is computed with rounding, by the name its noise goes by."""
@@ -112,12 +137,17 @@ class TorchSession:
 
         inputs = {entry.name: np.zeros(entry.shape, entry.dtype) for entry in self._program.inputs}
         with torch.no_grad():
-            self._forward({**self._tables, **self._tensors(self._program.parameters)}, self.place(inputs), record)
+            initial = self._tensors({**self._program.parameters, **self._program.state})
+            self._forward({**self._tables, **initial, **self.place(inputs)}, record)
         return shapes
 
     def _tensors(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         wide = widened(arrays, self._options.precision)
-        return {name: torch.tensor(value, device=self._device) for name, value in wide.items()}
+        return {name: self._laid_out(torch.tensor(value, device=self._device)) for name, value in wide.items()}
+
+    def _laid_out(self, tensor: Any) -> Any:
+        """Return images and kernels in the session's layout, anything else as it is."""
+        return tensor.contiguous(memory_format=self._form) if tensor.dim() == _IMAGE else tensor
 
     def reset(self, noise: Noise | None) -> None:
         """Go back to the initial parameters; see `backends.session.Session`.
@@ -132,6 +162,7 @@ class TorchSession:
         self._parameters = self._tensors(self._program.parameters)
         for parameter in self._parameters.values():
             parameter.requires_grad_(requires_grad=True)
+        self._running = self._tensors(self._program.state)
         self._state = new_state(self._spec.optimizer, list(self._parameters.values()))
 
     def place(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -139,35 +170,38 @@ class TorchSession:
         placed = {}
         for name, value in batch.items():
             tensor = torch.tensor(value, device=self._device)
-            placed[name] = tensor.to(self._dtype) if tensor.dtype.is_floating_point else tensor
+            placed[name] = self._laid_out(tensor.to(self._dtype)) if tensor.dtype.is_floating_point else tensor
         return placed
 
     def step(self, placed: dict[str, Any], rates: np.ndarray) -> tuple[Any, Any]:
         """Make one optimizer update."""
         parameters = list(self._parameters.values())
-        loss = self._loss(self._parameters, placed, self._factors)
-        gradients = list(torch.autograd.grad(loss, parameters))
+        loss, running = self._forward_pass(placed)
+        found = torch.autograd.grad(loss, parameters, allow_unused=True)
+        gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found)]
         with torch.no_grad():
-            norm = self._update(parameters, gradients, self._state, self._rates(rates))
-            if self._factors:
-                for name, parameter in self._parameters.items():
-                    parameter.mul_(self._factors[f"update/{name}"])
+            self._running = {name: value.detach() for name, value in running.items()}
+            norm = global_norm(gradients) if self._options.norms or self._spec.train.clip_norm else None
+            gradients = clipped(gradients, norm, self._spec.train.clip_norm)
+            update(self._spec.optimizer, parameters, gradients, self._state, rates)
+            for name, parameter in self._parameters.items() if self._factors else ():
+                parameter.mul_(self._factors[f"update/{name}"])
         return loss.detach(), norm
 
-    def _rates(self, rates: np.ndarray) -> Any:
-        return torch.tensor(rates, dtype=self._dtype, device=self._device)
+    def _forward_pass(self, placed: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        known = {**self._tables, **self._running, **self._parameters, **placed}
+        if self._losses is None:
+            return self._forward(known)
+        if self._options.noise is not None:
+            return self._forward.split(self._losses(known, self._factors))
+        return self._forward.split(self._losses(*(known[name] for name in self._forward.arguments)))
 
-    def _loss_of(self, parameters: Mapping[str, Any], placed: Mapping[str, Any], factors: Mapping[str, Any]) -> Any:
-        def perturbed(_node: Node, name: str, tensor: Any) -> Any:
+    def _perturbed(self, known: Mapping[str, Any], factors: Mapping[str, Any]) -> Any:
+        def perturb(_node: Node, name: str, tensor: Any) -> Any:
             return tensor * factors[name] if name in factors else tensor
 
-        after = perturbed if factors else None
-        return self._forward({**self._tables, **parameters}, placed, after)[self._program.loss]
-
-    def _updated(self, parameters: Any, gradients: Any, state: Any, rates: Any) -> Any:
-        norm = global_norm(gradients)
-        update(self._spec.optimizer, parameters, clipped(gradients, norm, self._spec.train.clip_norm), state, rates)
-        return norm
+        loss, running = self._forward(known, perturb)
+        return loss, *running.values()
 
     def read(self, scalar: Any) -> float:
         """Wait for a scalar, and return it."""
@@ -181,3 +215,7 @@ class TorchSession:
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the current parameters."""
         return {name: value.detach().cpu().numpy().copy() for name, value in self._parameters.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of the current state."""
+        return {name: value.cpu().numpy().copy() for name, value in self._running.items()}

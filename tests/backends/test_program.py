@@ -117,8 +117,8 @@ def test_bytes_that_are_no_program_are_refused(content: bytes) -> None:
 
 def test_another_schema_version_is_refused() -> None:
     with np.load(io.BytesIO(dump(PROGRAM))) as arrays:
-        graph = {**json.loads(arrays["graph"].tobytes()), "schema_version": 2}
+        graph = {**json.loads(arrays["graph"].tobytes()), "schema_version": 1}
     buffer = io.BytesIO()
     np.savez(buffer, graph=np.frombuffer(json.dumps(graph).encode(), dtype=np.uint8))
-    with pytest.raises(ValueError, match="program schema 2, this version reads 1"):
+    with pytest.raises(ValueError, match="program schema 1, this version reads 2"):
         load(buffer.getvalue())

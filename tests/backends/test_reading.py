@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from stackproof.backends.errors import InputError
 from stackproof.backends.models.build import build_program
 from stackproof.backends.reading import read_spec, spec_from_dict
-from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Schedule, Spec, Train
+from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Resnet, Schedule, Spec, Train
 from stackproof.backends.spec_rules import elements
 
 GPT = '[model]\nkind = "gpt"\n'
 MLP = '[model]\nkind = "mlp"\n'
 CNN = '[model]\nkind = "cnn"\n'
+RESNET = '[model]\nkind = "resnet"\n'
 
 
 def read(text: str) -> Spec:
@@ -38,6 +39,7 @@ def faults(text: str) -> list[tuple[str, str]]:
 def test_only_the_kind_of_model_is_required() -> None:
     assert read(MLP).model == Mlp()
     assert read(CNN).model == Cnn()
+    assert read(RESNET).model == Resnet()
     assert read(GPT).model == Gpt()
 
 
@@ -50,7 +52,8 @@ def test_every_key_arrives() -> None:
         data = {kind = "tokens", batch = 3, noise = 0.25}
         optimizer = {kind = "adamw", lr = 1, betas = [0.5, 0], eps = 1e-6, weight_decay = 2}
         schedule = {kind = "cosine", warmup = 3, final = 0.5}
-        train = {steps = 4, seed = 4294967295, precision = "float64", compile = false, clip_norm = 1}
+        train = {steps = 4, seed = 4294967295, precision = "float64", compile = false, mode = "graph-last",
+                 clip_norm = 1}
         """.replace(",\n", ",")
     )
     assert spec.to_dict() == {
@@ -86,13 +89,14 @@ def test_every_key_arrives() -> None:
             "seed": 4294967295,
             "precision": "float64",
             "compile": False,
+            "mode": "graph-last",
             "loss": "cross-entropy",
             "clip_norm": 1.0,
         },
     }
 
 
-@pytest.mark.parametrize(("text", "kind"), [(GPT, "tokens"), (MLP, "vectors"), (CNN, "images")])
+@pytest.mark.parametrize(("text", "kind"), [(GPT, "tokens"), (MLP, "vectors"), (CNN, "images"), (RESNET, "images")])
 def test_data_fits_the_model_where_it_is_left_out(text: str, kind: str) -> None:
     assert read(text).data.kind == kind
 
@@ -106,10 +110,10 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "where", "fragment"),
     [
-        ("", "model", 'add a [model] table with kind = "gpt", "mlp" or "cnn"'),
-        ("[model]", "model.kind", 'add kind = "gpt", "mlp" or "cnn"'),
+        ("", "model", 'add a [model] table with kind = "gpt", "mlp", "cnn" or "resnet"'),
+        ("[model]", "model.kind", 'add kind = "gpt", "mlp", "cnn" or "resnet"'),
         ('model = "gpt"', "model", "write [model]"),
-        ('[model]\nkind = "gtp"', "model.kind", 'must be "gpt", "mlp" or "cnn", not "gtp"'),
+        ('[model]\nkind = "gtp"', "model.kind", 'must be "gpt", "mlp", "cnn", "resnet" or "onnx", not "gtp"'),
         ("[model]\nkind = 3", "model.kind", "not 3"),
         # names
         ('name = "a b"\n' + MLP, "name", 'write "a_b"'),
@@ -181,7 +185,7 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
         (MLP + '[optimizer]\nkind = "adam"', "optimizer.kind", '"adamw" or "sgd"'),
         (MLP + '[schedule]\nkind = "step"', "schedule.kind", '"constant", "linear" or "cosine"'),
         (MLP + '[train]\nprecision = "bfloat16"', "train.precision", '"float32" or "float64"'),
-        (MLP + '[train]\nloss = "mse"', "train.loss", '"cross-entropy" or "mean-squared-error"'),
+        (MLP + '[train]\nloss = "mse"', "train.loss", '"cross-entropy", "mean-squared-error" or "own"'),
         # between keys
         (GPT + "width = 65", "model.width", "write 64 or 72, or change heads"),
         (GPT + 'width = 66\nposition = "learned"', "model.width", "write 64 or 68"),
@@ -192,6 +196,8 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
         (CNN + "image = [1, 16, 3]", "model.image[2]", "the width 3"),
         (GPT + '[data]\nkind = "vectors"', "data.kind", 'write "tokens", or leave it out'),
         (CNN + '[data]\nkind = "vectors"', "data.kind", 'write "images"'),
+        (RESNET + "blocks = [1, 1, 1]", "model.blocks", "has 3 entries and channels has 2"),
+        (RESNET + "blocks = [0, 1]", "model.blocks[0]", "from 1 to 1000"),
         (MLP + '[optimizer]\nkind = "sgd"\nnesterov = true', "optimizer.nesterov", "add momentum = 0.9"),
         (MLP + "[schedule]\nwarmup = 30", "schedule.warmup", "write at most 29, or raise train.steps"),
         (GPT + '[train]\nloss = "mean-squared-error"', "train.loss", 'a gpt predicts tokens, write "cross-entropy"'),
@@ -298,9 +304,11 @@ def test_a_name_that_the_stem_cannot_give_is_asked_for() -> None:
         Mlp(hidden=()),
         Cnn(),
         Cnn(image=(3, 8, 16), channels=(4, 2, 5), outputs=7),
+        Resnet(),
+        Resnet(image=(2, 9, 7), channels=(4, 4, 5), blocks=(2, 1, 3), outputs=7),
     ],
 )
-def test_the_size_of_a_model_is_that_of_the_program_built(model: Gpt | Mlp | Cnn) -> None:
+def test_the_size_of_a_model_is_that_of_the_program_built(model: Gpt | Mlp | Cnn | Resnet) -> None:
     program = build_program(replace(read(f'[model]\nkind = "{model.kind}"'), model=model))
     assert elements(model) == sum(array.size for array in program.parameters.values())
 
@@ -340,9 +348,11 @@ def test_a_written_spec_without_a_name_is_refused() -> None:
         spec_from_dict(tables)
 
 
-RECORDS = (Gpt, Mlp, Cnn, Data, Optimizer, Schedule, Train)
+RECORDS = (Gpt, Mlp, Cnn, Resnet, Data, Optimizer, Schedule, Train)
 KEYS = st.sampled_from([field.name for record in (Spec, Spec, *RECORDS) for field in fields(record)])
-WORDS = st.sampled_from(["gpt", "mlp", "cnn", "adamw", "sgd", "cosine", "tokens", "float64", "mean-squared-error"])
+WORDS = st.sampled_from(
+    ["gpt", "mlp", "cnn", "resnet", "adamw", "sgd", "cosine", "tokens", "float64", "mean-squared-error"]
+)
 SCALARS = st.one_of(
     st.integers(), st.integers(0, 20), st.floats(), st.booleans(), st.text(max_size=5), WORDS, st.dates(), st.none()
 )

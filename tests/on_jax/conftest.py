@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("operator_cases", "operator_contract", "optimizer_contract", "session_contract")
+CONTRACTS = ("operator_cases", "operator_contract", "optimizer_contract", "session_contract", "suite_contract")
+pytest.register_assert_rewrite(*CONTRACTS, "control_contract", "gradient_contract", "recurrent_contract")
 
 from stackproof.backends.on_jax.session import prepare  # noqa: E402 - the contracts are rewritten first
 

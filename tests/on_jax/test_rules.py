@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from operator_cases import Target
 from operator_contract import OperatorContract
-from refused_cases import CACHE, INDICES, SCORES, SOFTCAP, SPLIT
 
 from stackproof.backends.on_jax.gates import wide_numbers
 
@@ -29,4 +28,3 @@ def _wide() -> Iterator[None]:
 
 class TestRules(OperatorContract):
     target = Target("jax", jnp.asarray, np.asarray, _pullback)
-    refused = CACHE | INDICES | SCORES | SOFTCAP | SPLIT

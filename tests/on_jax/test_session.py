@@ -19,6 +19,7 @@ jax.monitoring.register_event_duration_secs_listener(_count)
 
 class TestSession(SessionContract):
     module = session
+    executions = ("eager", "compiled", "compiled-last")
     compilations = _COMPILED.__len__
     distributions = {"jax": "jax", "jaxlib": "jaxlib"}
 

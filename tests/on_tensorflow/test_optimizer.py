@@ -18,14 +18,18 @@ def _tensors(arrays: dict[str, np.ndarray]) -> dict[str, tf.Tensor]:
     return {name: tf.constant(value) for name, value in arrays.items()}
 
 
+def _variables(arrays: dict[str, np.ndarray]) -> dict[str, tf.Variable]:
+    return {name: tf.Variable(value) for name, value in arrays.items()}
+
+
 class TestOptimizer(OptimizerContract):
     def train(self, optimizer: Optimizer, clip_norm: float, rates: np.ndarray) -> dict[str, np.ndarray]:
-        parameters = _tensors(initial())
-        state = {name: _tensors({n: np.zeros(s) for n, s in SHAPES.items()}) for name in state_names(optimizer)}
+        parameters = _variables(initial())
+        state = {name: _variables({n: np.zeros(s) for n, s in SHAPES.items()}) for name in state_names(optimizer)}
         for pull, rate in zip(pulls(), rates, strict=True):
             gradients = {name: pull[name] + 0.1 * parameters[name] for name in SHAPES}
             gradients = clipped(gradients, global_norm(gradients), clip_norm)
-            parameters, state = update(optimizer, parameters, gradients, state, tf.constant(rate))
+            update(optimizer, parameters, gradients, state, tf.constant(rate))
         return {name: value.numpy() for name, value in parameters.items()}
 
     def clip(self, gradients: dict[str, np.ndarray], largest: float) -> tuple[float, dict[str, np.ndarray]]:

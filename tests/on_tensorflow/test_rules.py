@@ -6,7 +6,6 @@ import numpy as np
 import tensorflow as tf
 from operator_cases import Target
 from operator_contract import OperatorContract
-from refused_cases import CACHE, INDICES, SCORES, SOFTCAP, SPLIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,4 +20,3 @@ def _pullback(function: Callable[[list[Any]], Any], tensors: list[Any], weights:
 
 class TestRules(OperatorContract):
     target = Target("tensorflow", tf.constant, np.asarray, _pullback)
-    refused = CACHE | INDICES | SCORES | SOFTCAP | SPLIT

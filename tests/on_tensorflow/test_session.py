@@ -14,5 +14,6 @@ def _compiled() -> int:
 
 class TestSession(SessionContract):
     module = session
+    executions = ("eager", "graph", "graph-last", "compiled")
     compilations = _compiled
     distributions = {"tensorflow": "tensorflow-cpu"}

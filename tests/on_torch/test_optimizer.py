@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from optimizer_contract import OPTIMIZERS, SHAPES, OptimizerContract, initial, pulls, schedule_rates
+from required import need
 
+from stackproof.backends.on_torch import gates
 from stackproof.backends.on_torch.optimizer import clipped, global_norm, new_state, update
 
 if TYPE_CHECKING:
@@ -27,14 +29,20 @@ def _torch_optim(optimizer: Optimizer, parameters: list[torch.Tensor]) -> Any:
     )
 
 
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "written_out"])
 class TestOptimizer(OptimizerContract):
+    @pytest.fixture(autouse=True)
+    def _choose(self, monkeypatch: pytest.MonkeyPatch, *, fused: bool) -> None:
+        need("fused updates", "" if gates.has_fused_updates("cpu") else "this PyTorch has none")
+        monkeypatch.setattr(gates, "has_fused_updates", lambda _device: fused)
+
     def train(self, optimizer: Optimizer, clip_norm: float, rates: np.ndarray) -> dict[str, np.ndarray]:
         parameters = [torch.tensor(value) for value in initial().values()]
         state = new_state(optimizer, parameters)
         for pull, rate in zip(pulls(), rates, strict=True):
             gradients = [torch.tensor(pull[name]) + 0.1 * p for name, p in zip(SHAPES, parameters, strict=True)]
             gradients = clipped(gradients, global_norm(gradients), clip_norm)
-            update(optimizer, parameters, gradients, state, torch.tensor(rate))
+            update(optimizer, parameters, gradients, state, rate)
         return {name: p.numpy() for name, p in zip(SHAPES, parameters, strict=True)}
 
     def clip(self, gradients: dict[str, np.ndarray], largest: float) -> tuple[float, dict[str, np.ndarray]]:

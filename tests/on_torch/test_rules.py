@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from operator_cases import Target
 from operator_contract import OperatorContract
-from refused_cases import CACHE, INDICES, SCORES, SOFTCAP, SPLIT
 
 from stackproof.backends.on_torch import rules
 
@@ -29,4 +28,3 @@ def _pullback(function: Callable[[list[Any]], Any], tensors: list[Any], weights:
 
 class TestRules(OperatorContract):
     target = Target("torch", torch.tensor, _to_numpy, _pullback)
-    refused = CACHE | INDICES | SCORES | SOFTCAP | SPLIT

@@ -21,6 +21,7 @@ def _compiled() -> int:
 
 class TestSession(SessionContract):
     module = session
+    executions = ("eager", "eager-last", "compiled", "compiled-last")
     compilations = _compiled
     distributions = {"torch": "torch"}
     compiled_mode = "inductor"

@@ -10,42 +10,25 @@ from drawn_cases import DIFFERENTIATED, drawn_cases
 from operator_cases import (
     OPERATORS,
     Case,
-    check,
     first_output_gradients,
     gradient_error,
-    onnx_cases,
     reference,
     run,
 )
 
-from stackproof.backends.errors import UnsupportedError
 from stackproof.backends.registry import operators
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from operator_cases import Target
 
 
 class OperatorContract:
-    """Attributes: the target, and ONNX node tests that its rules refuse, by name."""
+    """Attributes: the target."""
 
     target: ClassVar[Target]
-    refused: ClassVar[AbstractSet[str]]
 
     def test_every_operator_has_a_rule(self) -> None:
         assert set(operators(self.target.name)) >= OPERATORS
-
-    @pytest.mark.parametrize("case", onnx_cases(), ids=str)
-    def test_onnx_node_test(self, case: Case) -> None:
-        if case.name not in self.refused:
-            check(case, self.target)
-            return
-        with pytest.raises(UnsupportedError, match=case.op):
-            run(case, self.target)
-
-    def test_refused_cases_exist(self) -> None:
-        assert self.refused <= {case.name for case in onnx_cases()}
 
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
     @pytest.mark.parametrize("place", range(len(drawn_cases("float64"))), ids=[str(c) for c in drawn_cases("float64")])

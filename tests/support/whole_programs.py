@@ -29,7 +29,7 @@ def _rounded(node: Node) -> dict[str, Any]:
 
 def reference_loss(program: Program, batch: Mapping[str, np.ndarray]) -> float:
     """Return the loss of the initial parameters on one batch."""
-    tensors = {**program.constants, **program.parameters, **batch}
+    tensors = {**program.constants, **program.parameters, **program.state, **batch}
     wide = {name: value.astype(np.float64) if is_float(value) else value for name, value in tensors.items()}
     typed = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)

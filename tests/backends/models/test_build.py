@@ -16,7 +16,7 @@ from whole_programs import as_onnx_holds_it, reference_loss
 from stackproof.backends.data import batch
 from stackproof.backends.models.build import build_program
 from stackproof.backends.program import OPSET
-from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Schedule, Spec, Train
+from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Resnet, Schedule, Spec, Train
 from stackproof.backends.spec_rules import elements
 
 if TYPE_CHECKING:
@@ -42,11 +42,15 @@ GPTS = [
 MLPS = [Mlp(inputs=5, hidden=(7, 6), outputs=3, activation=name) for name in ("relu", "gelu", "tanh")]
 MLPS.append(Mlp(inputs=5, hidden=(), outputs=3))
 CNNS = [Cnn(image=(2, 8, 12), channels=(3, 4), outputs=3), Cnn(image=(1, 2, 2), channels=(5,), outputs=2)]
+RESNETS = [
+    Resnet(image=(2, 9, 6), channels=(3, 3, 5), blocks=(2, 1, 1), outputs=3),
+    Resnet(image=(1, 4, 4), channels=(4,), blocks=(1,), outputs=2),
+]
 EPSILON = float(np.float32(1e-5))
 
 
 def spec_of(model: Model, **train: Any) -> Spec:
-    kind = {"gpt": "tokens", "mlp": "vectors", "cnn": "images"}[model.kind]
+    kind = {"gpt": "tokens", "mlp": "vectors", "cnn": "images", "resnet": "images"}[model.kind]
     return Spec("small", model, Data(kind, batch=3), Optimizer(), Schedule(), Train(**train))
 
 
@@ -58,7 +62,7 @@ def name_of(model: Model) -> str:
 
 def onnx_model(program: Program) -> onnx.ModelProto:
     """Return the program as an ONNX model, its tensors as initializers and its loss and outputs as outputs."""
-    held = {**program.parameters, **program.constants}
+    held = {**program.parameters, **program.constants, **program.state}
     inputs = [
         helper.make_tensor_value_info(entry.name, helper.np_dtype_to_tensor_dtype(np.dtype(entry.dtype)), entry.shape)
         for entry in program.inputs
@@ -81,7 +85,7 @@ def sizes(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
     }
 
 
-@pytest.mark.parametrize("model", [*GPTS, *MLPS, *CNNS], ids=name_of)
+@pytest.mark.parametrize("model", [*GPTS, *MLPS, *CNNS, *RESNETS], ids=name_of)
 def test_programs_are_sound_onnx(model: Model) -> None:
     made = onnx_model(build_program(spec_of(model)))
     onnx.checker.check_model(made, full_check=True)
@@ -96,7 +100,7 @@ def test_programs_with_mean_squared_error_are_sound_onnx(model: Model) -> None:
     assert sizes(made)["loss"] == ()
 
 
-@pytest.mark.parametrize("model", [*GPTS, *MLPS, *CNNS], ids=name_of)
+@pytest.mark.parametrize("model", [*GPTS, *MLPS, *CNNS, *RESNETS], ids=name_of)
 def test_a_program_takes_what_the_data_gives(model: Model) -> None:
     losses = ("cross-entropy",) if isinstance(model, Gpt) else ("cross-entropy", "mean-squared-error")
     for loss in losses:
@@ -120,6 +124,24 @@ def test_mlp_computes_its_formula(model: Mlp, loss: str) -> None:
 @pytest.mark.parametrize("model", CNNS, ids=name_of)
 def test_cnn_computes_its_formula(model: Cnn, loss: str) -> None:
     assert_computes(spec_of(model, loss=loss), cnn_logits)
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "mean-squared-error"])
+@pytest.mark.parametrize("model", RESNETS, ids=name_of)
+def test_resnet_computes_its_formula(model: Resnet, loss: str) -> None:
+    assert_computes(spec_of(model, loss=loss), resnet_logits)
+
+
+@pytest.mark.parametrize("model", RESNETS, ids=name_of)
+def test_running_statistics_are_state_that_each_step_replaces(model: Resnet) -> None:
+    program = build_program(spec_of(model))
+    norms = sorted(name.removesuffix(".scale") for name in program.parameters if name.endswith(".scale"))
+    assert sorted(program.state) == sorted(f"{norm}.{key}" for norm in norms for key in ("mean", "variance"))
+    assert all((value == name.endswith("variance")).all() for name, value in program.state.items())
+    made = {output: node for node in program.nodes for output in node.outputs}
+    for name, new in program.updates.items():
+        assert made[new].op == "BatchNormalization"
+        assert made[new].inputs[made[new].outputs.index(new) + 2] == name
 
 
 def assert_computes(spec: Spec, logits: Any) -> None:
@@ -226,7 +248,33 @@ def cnn_logits(model: Cnn, parameters: Tensors, fed: Tensors) -> np.ndarray:
     return linear(parameters, "head", current.mean(axis=(2, 3)))
 
 
-@pytest.mark.parametrize("model", [*GPTS, *MLPS, *CNNS], ids=name_of)
+def resnet_logits(model: Resnet, parameters: Tensors, fed: Tensors) -> np.ndarray:
+    """Return the formula of He et al., 2015, section 3, with option B for the shortcuts."""
+    current = np.maximum(convolved(parameters, "stem", "stem.norm", fed["features"].astype(np.float64), 1), 0.0)
+    for stage, count in enumerate(model.blocks):
+        for index in range(count):
+            name, stride, beside = f"stage{stage}.block{index}", 2 if stage and not index else 1, current
+            inner = np.maximum(convolved(parameters, f"{name}.conv0", f"{name}.norm0", current, stride), 0.0)
+            inner = convolved(parameters, f"{name}.conv1", f"{name}.norm1", inner, 1)
+            if inner.shape != current.shape:
+                beside = convolved(parameters, f"{name}.shortcut", f"{name}.shortcut.norm", current, stride)
+            current = np.maximum(inner + beside, 0.0)
+    return linear(parameters, "head", current.mean(axis=(2, 3)))
+
+
+def convolved(parameters: Tensors, name: str, norm: str, data: np.ndarray, stride: int) -> np.ndarray:
+    """Convolve with the same padding on every side, and normalise over the batch."""
+    weight = parameters[f"{name}.weight"]
+    side = weight.shape[-1] // 2
+    padded = np.pad(data, ((0, 0), (0, 0), (side, side), (side, side)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, weight.shape[2:], axis=(2, 3))
+    made = np.einsum("bchwij,ocij->bohw", windows[:, :, ::stride, ::stride], weight)
+    mean, variance = made.mean(axis=(0, 2, 3), keepdims=True), made.var(axis=(0, 2, 3), keepdims=True)
+    scale, bias = (parameters[f"{norm}.{key}"][:, None, None] for key in ("scale", "bias"))
+    return scale * (made - mean) / np.sqrt(variance + EPSILON) + bias
+
+
+@pytest.mark.parametrize("model", [*GPTS, *MLPS, *CNNS, *RESNETS], ids=name_of)
 def test_parameters_have_the_elements_that_the_rules_count(model: Model) -> None:
     parameters = build_program(spec_of(model)).parameters
     assert sum(value.size for value in parameters.values()) == elements(model)
@@ -237,6 +285,7 @@ def test_initial_tensors_have_the_deviations_that_the_papers_ask_for() -> None:
     gpt = build_program(spec_of(Gpt(layers=2, width=128, bias=True, norm="layernorm"))).parameters
     mlp = build_program(spec_of(Mlp(inputs=200, hidden=(300,), outputs=50))).parameters
     cnn = build_program(spec_of(Cnn(image=(16, 8, 8), channels=(64,)))).parameters
+    resnet = build_program(spec_of(Resnet(channels=(32, 64)))).parameters
     expected = {
         "block0.attention.query.weight": (gpt, 0.02),
         "embedding": (gpt, 0.02),
@@ -244,6 +293,8 @@ def test_initial_tensors_have_the_deviations_that_the_papers_ask_for() -> None:
         "block0.feed.down.weight": (gpt, 0.02 / math.sqrt(4)),
         "layer0.weight": (mlp, math.sqrt(2 / 200)),
         "block0.weight": (cnn, math.sqrt(2 / (9 * 16))),
+        "stage1.block0.conv0.weight": (resnet, math.sqrt(2 / (9 * 32))),
+        "stage1.block0.shortcut.weight": (resnet, math.sqrt(2 / 32)),
     }
     for name, (parameters, deviation) in expected.items():
         values = parameters[name].astype(np.float64)

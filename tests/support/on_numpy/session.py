@@ -51,6 +51,7 @@ def open_session(program: Program, _spec: object, options: Options) -> Session:
 class Session:
     def __init__(self, program: Program, options: Options) -> None:
         self.mode = "graph" if options.compile else "eager"
+        self.execution, self.trials = options.execution, {}
         self.why = f"session {len(_opened)} of this process"
         self._program, self._options = program, options
         self.reset(options.noise)

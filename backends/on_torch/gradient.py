@@ -1,0 +1,23 @@
+"""PyTorch rule: the gradient of a part of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@rule("Gradient", "torch")
+def _gradient(inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:
+    count = len(attributes["xs"])
+
+    def function(*moving: Any) -> Any:
+        return attributes["body"](*moving, *inputs[count:])[0]
+
+    made, pullback = torch.func.vjp(function, *inputs[:count])
+    return tuple(pullback(torch.ones_like(made)))

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from moving_contract import MovingContract
+
+from stackproof.backends.on_jax import evaluate
+
+
+class TestMoving(MovingContract):
+    module = evaluate

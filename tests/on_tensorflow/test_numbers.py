@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from number_contract import NumberContract
+
+from stackproof.backends.on_tensorflow import evaluate
+
+
+class TestNumbers(NumberContract):
+    module = evaluate
+    compiled_step = 7

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from recurrent_contract import RecurrentContract
+
+from stackproof.backends.on_tensorflow.evaluate import Evaluation
+
+
+class TestRecurrent(RecurrentContract):
+    evaluation = Evaluation

@@ -1,0 +1,72 @@
+"""ONNX's whole suite of operators as tests; each framework's suite subclasses this with its module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+from expected_failures import read_expected, reason_of, surprises
+from suite_cases import collected, counted, operator_of, operators_of, prepared
+from suite_outcome import outcome
+
+from stackproof.backends.registry import operators
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+# Operators in no case of the suite: the tests of numbers, of layers, of moving values and of gradients have them.
+_WITHOUT_CASE = """
+    ConcatFromSequence GlobalLpPool Gradient LabelEncoder MaxRoiPool Multinomial RandomNormal RandomNormalLike
+    RandomUniform SequenceErase
+"""
+WITHOUT_CASE = frozenset(_WITHOUT_CASE.split())
+
+
+def groups() -> dict[str, list[str]]:
+    """Return the names of the cases that count by the operator that they are about."""
+    found: dict[str, list[str]] = {}
+    for name, case in counted().items():
+        found.setdefault(operator_of(case), []).append(name)
+    return found
+
+
+class SuiteContract:
+    """What a framework must do.
+
+    Attributes:
+        target: As in the rule table.
+        module: Its `evaluate` module.
+        compiled: Whether cases are compiled where the framework can, which is quicker where each operation that is
+            evaluated is compiled on its own.
+    """
+
+    target: ClassVar[str]
+    module: ClassVar[ModuleType]
+    compiled: ClassVar[bool] = False
+
+    @pytest.mark.parametrize("operator", sorted(groups()))
+    def test_does_what_the_cases_want(self, operator: str) -> None:
+        found = {name: self.outcome(name) for name in groups()[operator]}
+        assert surprises(read_expected(), found, self.target) == []
+
+    def outcome(self, name: str) -> str:
+        if self.compiled and not reason_of(read_expected(), name, self.target):
+            found = self.outcome_of(name, compiled=True)
+            if not found.startswith("refused"):
+                return found
+        return self.outcome_of(name, compiled=False)
+
+    def outcome_of(self, name: str, *, compiled: bool) -> str:
+        try:
+            case = prepared(collected()[name], static=compiled)
+        except Exception as error:  # noqa: BLE001 - a model that is refused is a case that fails
+            return f"import: {error}"
+        return outcome(self.module, case, compile=compiled)
+
+    def test_every_rule_is_in_a_case_or_has_tests_of_its_own(self) -> None:
+        covered = set().union(*map(operators_of, counted().values())) | WITHOUT_CASE
+        assert {name for name in operators(self.target) if not name.endswith("Last")} - covered == set()
+
+    def test_few_are_left_out(self) -> None:
+        assert len(collected()) - len(counted()) < 0.02 * len(collected())
