@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..compat.cell import Cell
@@ -12,14 +13,16 @@ from ..compat.pins import read_backend
 from ..containers.venv import cache_folder
 from .assemble import Certified, assemble
 from .config import Matrix, ThroughputSettings
+from .importing.supported import check_rules
 from .judge.reference import AGREEMENT
 from .lanes import run_lanes
 from .site import open_site
 from .store import Store, sole_use
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from ..backends.program import Program
     from ..backends.spec import Spec
     from .site import Settings
 
@@ -40,7 +43,8 @@ def compare(spec: Spec, names: Sequence[str], settings: Settings) -> dict[str, A
         Tables of the contract, and in `float64` the agreement of the reference runs.
 
     Raises:
-        InputError: No backends, an unknown one, or one named twice.
+        InputError: No backends, an unknown one, or one named twice; or a model file that cannot be trained.
+        UnsupportedError: A backend has no rule for an operator of the model.
         OutsideError: The cache folder cannot be used.
     """
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -51,11 +55,21 @@ def compare(spec: Spec, names: Sequence[str], settings: Settings) -> dict[str, A
     matrix = Matrix(spec.name, spec.name, (spec,), {"python": (python,)}, throughput=ThroughputSettings(rounds=0))
     folder = cache_folder() / "compare"
     with sole_use(folder, "set STACKPROOF_CACHE to another folder"), Store(folder) as store:
-        site = open_site(folder, store, matrix, settings)
+        site = open_site(folder, store, matrix, replace(settings, adapt=_checked({s.framework for s in stacks})))
         with site.reporter:
             site.reporter.plan(2 * len(stacks) + len(cells))
             records = run_lanes(site, cells, dict.fromkeys(cells))
         return _tables(assemble(Certified(matrix, site, records, time.monotonic() - start)))
+
+
+def _checked(targets: Collection[str]) -> Callable[[Program], Program]:
+    """Return what refuses a program with an operator that a target has no rule for."""
+
+    def check(program: Program) -> Program:
+        check_rules(program, sorted(targets))
+        return program
+
+    return check
 
 
 def _tables(report: Mapping[str, Any]) -> dict[str, Any]:

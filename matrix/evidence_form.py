@@ -56,10 +56,12 @@ class Evidence:
     Attributes:
         document: Its tables.
         parameters: The content of each run's file of final parameters, in the order of its runs.
+        states: The content of each run's file of final state; None where a program has none.
     """
 
     document: dict[str, Any]
     parameters: tuple[bytes, ...]
+    states: tuple[bytes | None, ...] = ()
 
 
 def read_evidence(path: Path, names: Collection[str]) -> Evidence:
@@ -84,15 +86,21 @@ def read_evidence(path: Path, names: Collection[str]) -> Evidence:
         raise _refusal("`runs` is no list of tables")
     if [run.get("name") for run in runs] != list(names):
         raise _refusal("`runs` are not those that it was asked for")
-    return Evidence(document, tuple(_read_run(run, path.with_suffix("")) for run in runs))
+    for run in runs:
+        _require(run, _RUN, "runs[].")
+    folder = path.with_suffix("")
+    return Evidence(
+        document,
+        tuple(_read_tensors(run, "parameters_file", folder) for run in runs),
+        tuple(_read_tensors(run, "state_file", folder) if "state_file" in run else None for run in runs),
+    )
 
 
-def _read_run(run: dict[str, Any], folder: Path) -> bytes:
-    _require(run, _RUN, "runs[].")
-    name = run["parameters_file"]
+def _read_tensors(run: dict[str, Any], key: str, folder: Path) -> bytes:
+    name = run[key]
+    if not isinstance(name, str) or PurePath(name).name != name or not _is_own(folder / name):
+        raise _refusal(f"`runs[].{key}` is no file that it wrote")
     file = folder / name
-    if PurePath(name).name != name or file.is_symlink() or not file.is_file():
-        raise _refusal("`runs[].parameters_file` is no file that it wrote")
     content: bytes = file.read_bytes()
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -102,6 +110,10 @@ def _read_run(run: dict[str, Any], folder: Path) -> bytes:
     if not sound:
         raise _refusal(f"{name} holds arrays of no numbers")
     return content
+
+
+def _is_own(file: Path) -> bool:
+    return file.is_file() and not file.is_symlink()
 
 
 def _require(tables: object, form: dict[str, str], where: str) -> None:

@@ -63,9 +63,16 @@ def plan_runs(spec: Spec, stack: Stack) -> list[dict[str, Any]]:
     return [*runs, *({"name": f"noise{place}", **wide, "noise": draw} for place, draw in enumerate(draws))]
 
 
-def plan_measured(spec: Spec) -> dict[str, Any]:
-    """Return the run that is judged: as the spec asks."""
-    return {"name": "measured", "precision": spec.train.precision, "compile": spec.train.compile, "noise": None}
+def plan_measured(spec: Spec, execution: str = "") -> dict[str, Any]:
+    """Return the run that is judged: as the spec asks.
+
+    Args:
+        spec: The spec.
+        execution: The execution that an earlier run of it chose, to be kept to; as the spec asks where left out.
+    """
+    train = spec.train
+    asked = {"precision": train.precision, "compile": train.compile, "execution": execution or train.mode}
+    return {"name": "measured", **asked, "noise": None}
 
 
 def make_job(

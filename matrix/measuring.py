@@ -108,8 +108,8 @@ def read_measurement(made: Made[dict[str, Any]], group: Group, *, of_baseline: b
 
 def _measure(site: Site, group: Group, environments: Sequence[Home]) -> dict[str, Any]:
     requests = [
-        prepare(site, cell, environment, "repeat", [plan_measured(site.programs[cell.spec].spec)], serve=True)
-        for (cell, _), environment in zip(group.cells, environments, strict=True)
+        prepare(site, cell, environment, "repeat", [_as_before(site, cell, lock)], serve=True)
+        for (cell, lock), environment in zip(group.cells, environments, strict=True)
     ]
     with ExitStack() as stack:
         servers = [stack.enter_context(Server(request, site.cancel)) for request in requests]
@@ -118,6 +118,13 @@ def _measure(site: Site, group: Group, environments: Sequence[Home]) -> dict[str
         repeats = [collect(site, request)["runs"][0] for request in requests]
         steps, rounds = _time_rounds(site, servers)
     return {"repeats": repeats, "rounds": rounds, "steps": steps}
+
+
+def _as_before(site: Site, cell: Cell, lock: Lock) -> dict[str, Any]:
+    """Return a cell's judged run, in the execution that its run chose where the spec leaves it to choose."""
+    document = site.store.get("run", key_of(site, cell, lock))
+    chosen = document["runs"][0].get("execution") if document is not None else ""
+    return plan_measured(site.programs[cell.spec].spec, chosen if isinstance(chosen, str) else "")
 
 
 def _time_rounds(site: Site, servers: Sequence[Server]) -> tuple[int, list[list[float]]]:

@@ -142,8 +142,8 @@ def collect(site: Site, request: Request, outcome: Outcome | None = None) -> dic
     """Take a worker's evidence and tensors into the store.
 
     Returns:
-        The evidence; each run names its final parameters' file in the store as `parameters_blob`, and the image that it
-        was made in, if any, as `image_digest`.
+        The evidence; each run names its final parameters' file in the store as `parameters_blob`, that of its final
+        state, if any, as `state_blob`, and the image that it was made in, if any, as `image_digest`.
 
     Raises:
         EvidenceError: The evidence is not of the form that workers write.
@@ -153,9 +153,12 @@ def collect(site: Site, request: Request, outcome: Outcome | None = None) -> dic
         names = [run["name"] for run in json.loads(request.job.read_bytes())["runs"]]
         evidence = read_evidence(request.evidence, names)
         document = evidence.document
-        for run, content in zip(document["runs"], evidence.parameters, strict=True):
+        for run, content, state in zip(document["runs"], evidence.parameters, evidence.states, strict=True):
             del run["parameters_file"]
             run["parameters_blob"] = f"{site.store.put_blob(content, '.npz')}.npz"
+            if state is not None:
+                del run["state_file"]
+                run["state_blob"] = f"{site.store.put_blob(state, '.npz')}.npz"
             if request.image is not None:
                 run["image_digest"] = request.image.content_digest
     if outcome is not None:

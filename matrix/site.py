@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from ..backends import program as programs
 from ..backends.archive import write_bundle
 from ..backends.data import batches, batches_digest
-from ..backends.models.build import build_program
 from ..compat.errors import UnsolvableError
 from ..containers.interpreter import find_python
+from .compiling import compile_spec
 from .jobs import Program
 from .machine import read_machine
 from .progress import Reporter
 from .store import outside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ..backends.spec import Spec
@@ -103,6 +103,7 @@ class Settings:
         cancel: As `Site.cancel`.
         source: As that of `archive.bundle`.
         engine: `venv`, or the engine that images are built and run with: `docker` or `podman`.
+        adapt: What is done to each compiled program, such as giving it other initial weights.
     """
 
     fresh: bool = False
@@ -111,12 +112,14 @@ class Settings:
     cancel: threading.Event = field(default_factory=threading.Event)
     source: Path | None = None
     engine: str = "venv"
+    adapt: Callable[[programs.Program], programs.Program] = lambda program: program
 
 
 def open_site(folder: Path, store: Store, matrix: Matrix, settings: Settings) -> Site:
     """Prepare a folder for work on a matrix.
 
     Raises:
+        InputError: A spec's model file cannot be trained as the spec asks.
         OutsideError: The folder cannot be written.
     """
     with outside(folder):
@@ -126,7 +129,7 @@ def open_site(folder: Path, store: Store, matrix: Matrix, settings: Settings) ->
         store=store,
         machine=read_machine(),
         worker=worker,
-        programs={spec.name: _compile(folder, store, spec) for spec in matrix.specs},
+        programs={spec.name: _compile(folder, store, spec, settings) for spec in matrix.specs},
         run=matrix.run,
         throughput=matrix.throughput,
         fresh=settings.fresh,
@@ -145,8 +148,8 @@ def _open_images(matrix: Matrix, settings: Settings) -> Images | None:
     return open_images(settings.engine, matrix.image, matrix.bases, settings.reporter.tell, settings.cancel)
 
 
-def _compile(folder: Path, store: Store, spec: Spec) -> Program:
-    made = build_program(spec)
+def _compile(folder: Path, store: Store, spec: Spec, settings: Settings) -> Program:
+    made = settings.adapt(compile_spec(spec))
     kept = store.put_blob(programs.dump(made), ".npz")
     path = folder / "evidence" / f"{kept}.npz"
-    return Program(spec, made.digest, batches_digest(batches(spec)), path)
+    return Program(spec, made.digest, batches_digest(batches(spec, made.inputs)), path)

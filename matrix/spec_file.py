@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends.reading import read_spec
 from ..compat.errors import Fault, InputError
+from .compiling import with_file
 from .toml_file import read_toml
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
             TOML; a bare word stands for text.
 
     Raises:
-        InputError: With every fault of the file and of the settings.
+        InputError: With every fault of the file and of the settings; or its model's file is missing or another one.
     """
     tables = read_toml(path)
     given = dict(tables)
@@ -64,7 +65,7 @@ def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
         faults.extend(_attributed(fault, taken, given) for fault in error.faults)
     else:
         if not faults:
-            return spec
+            return with_file(spec, path)
     raise InputError(str(path), faults)
 
 

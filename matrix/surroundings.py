@@ -30,6 +30,7 @@ _FOLDERS: Final = {
     "XDG_CACHE_HOME": "cache",
     "TORCHINDUCTOR_CACHE_DIR": "cache/inductor",
     "TRITON_CACHE_DIR": "cache/triton",
+    "JAX_COMPILATION_CACHE_DIR": "cache/jax",
     "TORCH_EXTENSIONS_DIR": "cache/extensions",
     "TORCH_HOME": "cache/torch",
     "KERAS_HOME": "cache/keras",

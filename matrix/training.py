@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,9 @@ from ..containers.engine.connect import connect
 from ..containers.image import image_of
 from ..containers.venv import cache_folder, environment_of
 from .config import Matrix, RunSettings
+from .importing.supported import check_rules
 from .jobs import plan_measured
+from .kept import keep_run, start_from
 from .launch import run_worker
 from .locking import lock_stack, make_environment
 from .records import Failure
@@ -25,6 +27,7 @@ from .site import Settings, open_site
 from .store import Store, outside
 
 if TYPE_CHECKING:
+    from ..backends.program import Program
     from ..backends.spec import Gpt, Spec
     from ..compat.cell import Stack
     from .records import Home, Made
@@ -51,6 +54,9 @@ class Run:
         device: `auto`, `cpu` or `cuda`.
         threads: CPU threads.
         engine: `venv`, or the engine that has the image: `docker` or `podman`.
+        weights: A safetensors file to start from; None for the spec's own initial tensors.
+        names: What the file calls its tensors: one of `exporting.names.CONVENTIONS`, or empty where it says so itself.
+        keep: Folder that the trained program is kept in, for `export`; None to keep nothing.
     """
 
     spec: Spec
@@ -59,6 +65,9 @@ class Run:
     device: str = "auto"
     threads: int = 1
     engine: str = "venv"
+    weights: Path | None = None
+    names: str = ""
+    keep: Path | None = None
 
 
 def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
@@ -84,7 +93,7 @@ def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
         folder = Path(tempfile.mkdtemp(dir=cache))
     try:
         with Store(folder) as store:
-            site = open_site(folder, store, matrix, settings or Settings())
+            site = open_site(folder, store, matrix, _adapted(run, settings or Settings()))
             with site.reporter:
                 site.reporter.plan(1 if run.environment is not None else 3)
                 return _train(site, stack, run)
@@ -101,7 +110,22 @@ def _train(site: Site, stack: Stack, run: Run) -> dict[str, Any]:
     if not outcome.ok:
         raise _error(failure_of(outcome))
     site.reporter.finish("run", cell.id, outcome.seconds, reused=False)
-    return _tables(collect(site, request, outcome), run)
+    document = collect(site, request, outcome)
+    made = _tables(document, run)
+    if run.keep is not None:
+        keep_run(run.keep, site.programs[run.spec.name].path, document["runs"][0], site.store.blob, made)
+    return made
+
+
+def _adapted(run: Run, settings: Settings) -> Settings:
+    """Return settings under which every program starts from the run's weights and has a rule for each operator."""
+    target = read_backend(run.backend, "").framework
+
+    def adapt(program: Program) -> Program:
+        check_rules(program, [target])
+        return program if run.weights is None else start_from(program, run.weights, run.names)
+
+    return replace(settings, adapt=adapt)
 
 
 def _home(site: Site, stack: Stack, run: Run) -> Home:

@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _call(options: argparse.Namespace) -> int:
-    module = importlib.import_module(f".{options.command}", __package__)
+    # A command whose name is a word of Python has a module of another name.
+    module = importlib.import_module(f".{getattr(options, 'module', options.command)}", __package__)
     code: int = module.run(options)
     return code
 

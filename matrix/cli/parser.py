@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import __version__
 from .image_words import add_images
+from .model_words import add_export, add_import, add_weights
 from .words import CODES, Parser, add_command
 
 
@@ -31,6 +32,8 @@ def make_parser() -> argparse.ArgumentParser:
         add_images,
         _add_train,
         _add_compare,
+        add_import,
+        add_export,
         _add_report,
     ):
         add(commands)
@@ -153,6 +156,7 @@ def _add_train(commands: Any) -> None:
     )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--threads", metavar="N", type=_positive, default=1, help="CPU threads (default: 1)")
+    add_weights(parser)
 
 
 def _add_compare(commands: Any) -> None:

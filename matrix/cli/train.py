@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Train a spec and show its trajectory."""
     spec = load_spec(options.spec, options.settings)
-    asked = Run(spec, options.backend, options.env, options.device, options.threads, options.engine)
+    asked = Run(
+        spec,
+        options.backend,
+        options.env,
+        options.device,
+        options.threads,
+        options.engine,
+        weights=options.weights,
+        names=options.names,
+        keep=options.out,
+    )
     reporter = choose_reporter(quiet=options.quiet, verbose=options.verbose)
     made = train(asked, Settings(reporter=reporter))
     with standard_output() as stream:

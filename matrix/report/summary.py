@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...backends.spec import Cnn, Gpt
+from ...backends.spec import Cnn, Gpt, Onnx, Resnet
+from .wording import clean
 
 if TYPE_CHECKING:
     from ...backends.spec import Model, Spec
@@ -21,4 +22,10 @@ def _model(model: Model) -> str:
         return f"gpt {model.layers}x{model.width}"
     if isinstance(model, Cnn):
         return f"cnn {'-'.join(str(size) for size in model.channels)}"
+    if isinstance(model, Resnet):
+        return (
+            f"resnet {'-'.join(f'{blocks}x{size}' for blocks, size in zip(model.blocks, model.channels, strict=True))}"
+        )
+    if isinstance(model, Onnx):
+        return f"onnx {clean(model.onnx)}"
     return f"mlp {'-'.join(str(size) for size in (model.inputs, *model.hidden, model.outputs))}"

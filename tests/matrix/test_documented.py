@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Schedule, Train
+from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Onnx, Optimizer, Resnet, Schedule, Train
 from stackproof.matrix.config import ImageSettings, Matrix, RunSettings, ThroughputSettings, load_matrix
 from stackproof.matrix.expand import baseline_of, expand
 from stackproof.matrix.machine import Machine
@@ -22,6 +22,8 @@ SECTIONS = [
     ("spec.md", '`[model]` with `kind = "gpt"`', Gpt),
     ("spec.md", '`[model]` with `kind = "mlp"`', Mlp),
     ("spec.md", '`[model]` with `kind = "cnn"`', Cnn),
+    ("spec.md", '`[model]` with `kind = "resnet"`', Resnet),
+    ("spec.md", '`[model]` with `kind = "onnx"`', Onnx),
     ("spec.md", "`[data]`", Data),
     ("spec.md", "`[optimizer]`", Optimizer),
     ("spec.md", "`[schedule]`", Schedule),
@@ -45,6 +47,8 @@ def rows(page: str, title: str) -> dict[str, str]:
 def default_of(record: type, name: str) -> str:
     if (record, name) == (Data, "kind"):
         return "fits the model"
+    if (record, name) in {(Onnx, "shapes"), (Onnx, "bounds")}:
+        return "{}"
     value: Any = getattr(record, name, None)
     if (record, name) == (ImageSettings, "labels"):
         return "none"

@@ -90,7 +90,9 @@ def test_a_float64_spec_needs_no_noise() -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_judged_run_is_what_the_spec_asks(*, compiled: bool) -> None:
     asked = replace(SPEC, train=Train(compile=compiled))
-    assert plan_measured(asked) == {"name": "measured", "precision": "float32", "compile": compiled, "noise": None}
+    run = {"name": "measured", "precision": "float32", "compile": compiled, "execution": "auto", "noise": None}
+    assert plan_measured(asked) == run
+    assert plan_measured(asked, "graph-last") == {**run, "execution": "graph-last"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""A trained program kept in a folder, and weights to start from."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..backends.program import Program, dump, load
+from ..compat.errors import Fault, InputError
+from .exporting.weights import with_weights
+from .store import outside, replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+PROGRAM: Final = "program.npz"
+RUN: Final = "run.json"
+
+
+def keep_run(
+    folder: Path, program: Path, run: Mapping[str, Any], blob: Callable[[str], bytes], tables: Mapping[str, Any]
+) -> None:
+    """Keep a trained program in a folder, with what `train --json` says of the run.
+
+    Args:
+        folder: Where; made if it is not there.
+        program: The program's file, as it was before training.
+        run: The run's evidence, which names its final tensors.
+        blob: Returns a stored file's content by its name.
+        tables: Tables of `train --json`.
+
+    Raises:
+        OutsideError: The folder cannot be written.
+    """
+    untrained = load(program.read_bytes())
+    trained = replace(
+        untrained,
+        parameters=_ordered(_arrays(blob(run["parameters_blob"])), untrained.parameters),
+        state=_ordered(_arrays(blob(run["state_blob"])), untrained.state) if "state_blob" in run else untrained.state,
+    )
+    with outside(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(folder / PROGRAM, dump(trained))
+        replace_file(folder / RUN, json.dumps(tables, indent=1).encode())
+
+
+def read_kept(path: Path) -> Program:
+    """Read a program from the folder that `keep_run` wrote, or from a program's own file.
+
+    Raises:
+        InputError: There is none, or it cannot be read.
+    """
+    file = path / PROGRAM if path.is_dir() else path
+    try:
+        return load(file.read_bytes())
+    except FileNotFoundError:
+        what = f"no such file: train --out makes a folder with {PROGRAM}, and import --out such a file"
+        raise InputError(str(file), [Fault("", what)]) from None
+    except OSError as error:
+        raise InputError(str(file), [Fault("", f"cannot be read ({error.strerror or error})")]) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(str(file), [Fault("", f"is no program that this version wrote: {error}")]) from None
+
+
+def start_from(program: Program, weights: Path, names: str) -> Program:
+    """Return a program that starts from the weights of a safetensors file.
+
+    Raises:
+        InputError: The file does not fit the program.
+    """
+    return with_weights(program, weights, names)
+
+
+def _arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def _ordered(
+    arrays: Mapping[str, np.ndarray[Any, Any]], order: Mapping[str, object]
+) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: arrays[name] for name in order}
