@@ -53,7 +53,7 @@ def test_train_compiled_where_paths_hold_spaces(command: CommandLine, tmp_path: 
     """The compiler that torch calls is given paths without quotes."""
     write_matrix(tmp_path, THREE, MLP.replace("steps = 6", "steps = 2"))
     cache = tmp_path / "it's a cache"
-    words = ("train", tmp_path / "mlp.toml", "--backend", "torch==2.13.0", "--json")
+    words = ("train", tmp_path / "mlp.toml", "--backend", "torch==2.13.0", "--set", "train.mode=compiled", "--json")
     ended = command.run(*words, STACKPROOF_CACHE=str(cache))
     assert ended.code == 0, ended.err
     assert ended.json["mode"] == "inductor"

@@ -88,8 +88,8 @@ MUTANTS = {
     "attention sees one position ahead": (
         GPT,
         "on_jax/attention.py",
-        "allowed = allowed_keys(query.shape[1], key.shape[1], attributes)",
-        "allowed = __import__('numpy').tri(query.shape[1], key.shape[1], 1, dtype=bool)",
+        "return allowed_keys(queries, keys, node.attributes, node.past)",
+        "return __import__('numpy').tri(queries, keys, 1, dtype=bool)",
     ),
 }
 
