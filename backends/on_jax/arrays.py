@@ -52,7 +52,8 @@ def steps(count: int, beside: Any) -> Any:
 
 def table(function: Callable[..., np.ndarray], *arguments: Any, beside: Any) -> Any:
     """Return what a function of shapes and attributes gives, computed once and never traced."""
-    return jnp.asarray(computed(function, arguments))
+    made = computed(function, arguments)
+    return jnp.asarray(made, jax.dtypes.canonicalize_dtype(made.dtype))
 
 
 def dtype_of(tensor: Any) -> str:
@@ -62,7 +63,7 @@ def dtype_of(tensor: Any) -> str:
 
 def cast(tensor: Any, dtype: str) -> Any:
     """Return a tensor as another dtype."""
-    return jnp.asarray(tensor).astype(dtype)
+    return jnp.asarray(tensor).astype(jax.dtypes.canonicalize_dtype(dtype))
 
 
 def refuse_compiled(_op: str) -> None:
@@ -186,7 +187,7 @@ _combined.defvjp(_forward, _backward)
 
 def search(keys: Any, tensor: Any) -> Any:
     """Return for each element the first place in sorted keys that is not smaller, as int64."""
-    return jnp.searchsorted(keys, tensor).astype(jnp.int64)
+    return cast(jnp.searchsorted(keys, tensor), "int64")
 
 
 select, turned, padded = jnp.where, jnp.transpose, jnp.pad

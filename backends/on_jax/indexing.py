@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from ..errors import UnsupportedError
 from ..registry import rule
 from ..static import unknown_values
+from .arrays import cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,8 +36,8 @@ def _non_zero(inputs: Inputs, _attributes: Attributes) -> Array:
     if isinstance(inputs[0], jax.core.Tracer):
         raise UnsupportedError(unknown_values("NonZero", "jax"))
     if not inputs[0].shape:
-        return jnp.zeros((0, int(inputs[0] != 0)), jnp.int64)
-    return jnp.stack(jnp.nonzero(inputs[0])).astype(jnp.int64)
+        return jnp.zeros((0, int(inputs[0] != 0)), int)
+    return cast(jnp.stack(jnp.nonzero(inputs[0])), "int64")
 
 
 @rule("TopK", "jax")
@@ -49,4 +50,4 @@ def _top_k(inputs: Inputs, attributes: Attributes) -> Any:
         turned = -data if jnp.issubdtype(data.dtype, jnp.inexact) else ~data
         indices = jax.lax.top_k(jax.lax.stop_gradient(turned), count)[1]
         values = jnp.take_along_axis(data, indices, -1)
-    return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices.astype(jnp.int64), -1, axis)
+    return jnp.moveaxis(values, -1, axis), jnp.moveaxis(cast(indices, "int64"), -1, axis)
