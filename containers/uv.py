@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,7 +16,8 @@ from .diagnose import tidy
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import IO
 
 # Settings that would change what a lock means or what an environment holds; uv gets them from us or not at all.
 _OVERRULED: Final = (
@@ -108,21 +111,22 @@ def run_uv(
     """
     mark = process.new_mark()
     try:
-        child = subprocess.Popen(
-            [find_uv(), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**settings(os.environ), **(variables or {}), process.MARK: mark},
-            start_new_session=True,
-            pass_fds=tuple(keep_open),
-        )
+        with _readable(stdin) as given:
+            child = subprocess.Popen(
+                [find_uv(), *arguments],
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**settings(os.environ), **(variables or {}), process.MARK: mark},
+                start_new_session=True,
+                pass_fds=tuple(keep_open),
+            )
     except OSError as error:
         raise OutsideError(f"the uv program could not be started: {error}. Install stackproof again.") from error
     command = f"uv {arguments[0]}" if arguments else "uv"
     with child:
         try:
-            stdout, stderr = _wait(child, stdin, command, time.monotonic() + time_limit, cancel)
+            stdout, stderr = _wait(child, command, time.monotonic() + time_limit, cancel)
         finally:
             process.end(child, mark)
     if child.returncode < 0:
@@ -132,15 +136,21 @@ def run_uv(
     return Finished(child.returncode, tidy(stdout.decode(errors="replace")), tidy(stderr.decode(errors="replace")))
 
 
+@contextlib.contextmanager
+def _readable(text: str) -> Iterator[IO[bytes]]:
+    """Give a text as a file: what a child has not read from a pipe when `communicate` times out is never written."""
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode())
+        file.seek(0)
+        yield file
+
+
 def _wait(
-    child: subprocess.Popen[bytes], stdin: str, command: str, deadline: float, cancel: threading.Event | None
+    child: subprocess.Popen[bytes], command: str, deadline: float, cancel: threading.Event | None
 ) -> tuple[bytes, bytes]:
-    text: bytes | None = stdin.encode()
     while True:
-        try:
-            return child.communicate(text, timeout=_TICK)
-        except subprocess.TimeoutExpired:
-            text = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=_TICK)
         if cancel is not None and cancel.is_set():
             raise StoppedError(f"{command} was stopped; nothing that it left half-done is used.")
         if time.monotonic() > deadline:

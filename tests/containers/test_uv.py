@@ -94,6 +94,14 @@ def test_time_limit_stops_it(sleeper: Path) -> None:
     assert not [pid for pid in _numbers(sleeper) if _is_alive(pid)]
 
 
+def test_a_program_that_reads_late_gets_all_of_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "uv"
+    path.write_text(f"#!{sys.executable}\nimport sys, time\ntime.sleep(0.5)\nprint(len(sys.stdin.read()))\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(uv, "find_uv", lambda: str(path))
+    assert uv.run_uv(["pip"], stdin="x" * 1_000_000, time_limit=60.0).stdout.strip() == "1000000"
+
+
 def _await_two(pids: Path) -> None:
     deadline = time.monotonic() + 20
     while len(_numbers(pids)) < 2 and time.monotonic() < deadline:
