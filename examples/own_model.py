@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
 NODES = [
-    helper.make_node("Conv", ["image", "conv.weight", "conv.bias"], ["wide"], pads=[1, 1, 1, 1]),
+    helper.make_node("Conv", ["image", "conv.weight"], ["wide"], pads=[1, 1, 1, 1]),
     helper.make_node(
         "BatchNormalization", ["wide", *(f"norm.{key}" for key in ("weight", "bias", "mean", "var"))], ["even"]
     ),
@@ -27,7 +27,6 @@ def main() -> None:
     draw = np.random.default_rng(0).standard_normal
     tensors = {
         "conv.weight": draw((16, 3, 3, 3)) * 0.25,
-        "conv.bias": np.zeros(16),
         "norm.weight": np.ones(16),
         "norm.bias": np.zeros(16),
         "norm.mean": np.zeros(16),
