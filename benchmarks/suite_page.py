@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 _NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 _PACKAGES = {"torch": ("torch",), "tensorflow": ("tensorflow-cpu", "tensorflow"), "jax": ("jax",)}
-_VERSION = (
-    "import sys, importlib.metadata as m; print(next(d.version for d in m.distributions() if d.name in sys.argv))"
-)
+_VERSION = """
+import sys, importlib.metadata as metadata
+print(next(found.version for found in metadata.distributions() if found.name.replace("_", "-") in sys.argv))
+"""
 
 
 def write_page(
@@ -56,7 +57,8 @@ def _head(outcomes: Outcomes, figures: Mapping[str, float], pythons: Mapping[str
         "    python benchmarks/onnx_suite.py --write-docs",
         "",
         "A case is imported as a user's own model is, run by the framework, and held to the suite's own tolerance,",
-        "dtypes and shapes included. A refusal and a crash are failures.",
+        "dtypes and shapes included. A refusal and a crash are failures. Where an input is a sequence or an optional,",
+        "which the import refuses since a batch holds tensors only, the graph is run as it is.",
         "",
         f"Measured with onnx {onnx_version}, {versions}, on the CPU.",
         "",

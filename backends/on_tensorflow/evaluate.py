@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 import tensorflow as tf
@@ -24,7 +24,7 @@ class Evaluation:
 
     Args:
         program: What to evaluate; its outputs, and not its loss, count.
-        compile: Whether `tf.function` with XLA is used; inputs are plain arrays then.
+        compile: Whether `tf.function` with XLA is used.
 
     Raises:
         UnsupportedError: An operator has no rule here.
@@ -35,8 +35,7 @@ class Evaluation:
         self._lowered = Lowered(program, "tensorflow", "stated")
         arrays = {**program.constants, **program.state, **program.parameters}
         self._tensors = {name: to_device(stated(value, program.narrow.get(name))) for name, value in arrays.items()}
-        forward = self._forward
-        self._call = tf.function(forward, jit_compile=True, autograph=False) if compile else forward
+        self._call = compiled(self._forward) if compile else self._forward
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Evaluate.
@@ -66,6 +65,26 @@ class Evaluation:
     def _forward(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         known = self._lowered(self._tensors, inputs)
         return {name: known[name] for name in self._program.outputs}
+
+
+def compiled(forward: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
+    """Return a function compiled by XLA, into and out of which `Narrow` tensors go as what carries them."""
+    made_dtypes: dict[str, str] = {}
+
+    def traced(carriers: Mapping[str, Any], dtypes: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+        made = forward({**carriers, **{name: Narrow(carriers[name], dtype) for name, dtype in dtypes}})
+        made_dtypes.update({name: value.dtype for name, value in made.items() if isinstance(value, Narrow)})
+        return {name: value.values if isinstance(value, Narrow) else value for name, value in made.items()}
+
+    call = tf.function(traced, jit_compile=True, autograph=False)
+
+    def run(inputs: Mapping[str, Any]) -> dict[str, Any]:
+        narrow = {name: value for name, value in inputs.items() if isinstance(value, Narrow)}
+        dtypes = tuple((name, value.dtype) for name, value in narrow.items())
+        made = call({**inputs, **{name: value.values for name, value in narrow.items()}}, dtypes)
+        return {**made, **{name: Narrow(made[name], dtype) for name, dtype in made_dtypes.items()}}
+
+    return run
 
 
 def stated(value: np.ndarray, narrow: str | None) -> Any:

@@ -15,7 +15,6 @@ from ..attending import (
     PAST_KEY,
     SCORES,
     SHARES,
-    allowed_keys,
     attending,
     flexible,
     rounds,
@@ -103,13 +102,12 @@ def _mask(inputs: Inputs, query: Any, key: Any, node: Attending) -> Any:
 
 def _seen(lengths: Any, query: Any, keys: int, node: Attending) -> Any:
     """Return which keys each query sees: (queries, keys), with two more axes where that differs over the batch."""
-    queries = query.shape[2]
+    queries, positions = query.shape[2], torch.arange(keys, device=query.device)
+    places = torch.arange(queries, device=query.device)[:, None]
     if lengths is None:
-        allowed = allowed_keys(queries, keys, node.attributes, node.past)
-        return None if allowed is None else torch.tensor(allowed.tolist(), device=query.device)
+        return visible(places + node.past, positions, node.attributes)
     lengths = lengths.reshape(-1, 1, 1, 1)
-    places = torch.arange(queries, device=query.device)[:, None] + lengths - queries
-    return visible(places, torch.arange(keys, device=query.device), node.attributes, lengths)
+    return visible(places + lengths - queries, positions, node.attributes, lengths)
 
 
 def _plain(query: Any, key: Any, value: Any, mask: Any, node: Attending) -> tuple[Any, Any]:

@@ -40,6 +40,7 @@ OWN_FORWARD = {
     "Erf": _ROUNDS,
     "Gelu": _ROUNDS,
     "GlobalLpPool": "it lacks the operator",
+    "GridSample": _ROUNDS,
     "GroupNormalization": _ROUNDS,
     "LinearAttention": _ROUNDS,
     "MaxRoiPool": "it lacks the operator",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # The prefixes of the cases of SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss, written out or not.
 LOSS_PREFIXES = ("test_sce_", "test_nllloss_")
+# What the size of a result is made of: static inputs, and those that say how many turns or numbers there are.
+_SHAPING = {**STATIC_INPUTS, "Loop": (0,), "Range": (0, 1, 2)}
 OPTIMIZERS = frozenset({"Adagrad", "Adam", "Momentum"})
 
 
@@ -154,7 +156,7 @@ def _static_names(graph: GraphProto) -> set[str]:
     return {
         node.input[place]
         for node in graph.node
-        for place in STATIC_INPUTS.get(node.op_type, ())
+        for place in _SHAPING.get(node.op_type, ())
         if place < len(node.input) and node.input[place]
     }
 

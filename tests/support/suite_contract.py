@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from expected_failures import read_expected, reason_of, surprises
+from required import need
 from suite_cases import collected, counted, operator_of, operators_of, prepared
 from suite_outcome import outcome
 
@@ -21,6 +22,15 @@ _WITHOUT_CASE = """
     RandomUniform SequenceErase
 """
 WITHOUT_CASE = frozenset(_WITHOUT_CASE.split())
+
+
+# Some cases of each kind that a framework must be able to compile: what is static, narrow, drawn out, or has a body.
+_COMPILED = """
+    test_adam test_attention_3d_causal test_cast_FLOAT_to_INT4 test_cast_INT4_to_FLOAT test_constant_pad test_gather_0
+    test_lstm_defaults test_reduce_max_negative_axes_keepdims_example test_resize_upsample_sizes_nearest
+    test_sce_mean_log_prob test_softmax_axis_2_expanded test_if
+"""
+COMPILED = tuple(_COMPILED.split())
 
 
 def groups() -> dict[str, list[str]]:
@@ -45,6 +55,10 @@ class SuiteContract:
     module: ClassVar[ModuleType]
     compiled: ClassVar[bool] = False
 
+    def missing_compiler(self) -> str:
+        """Say why the framework cannot compile here, or return an empty string."""
+        return ""
+
     @pytest.mark.parametrize("operator", sorted(groups()))
     def test_does_what_the_cases_want(self, operator: str) -> None:
         found = {name: self.outcome(name) for name in groups()[operator]}
@@ -63,6 +77,11 @@ class SuiteContract:
         except Exception as error:  # noqa: BLE001 - a model that is refused is a case that fails
             return f"import: {error}"
         return outcome(self.module, case, compile=compiled)
+
+    @pytest.mark.parametrize("name", COMPILED)
+    def test_is_compiled(self, name: str) -> None:
+        need("compiler", self.missing_compiler())
+        assert self.outcome_of(name, compiled=True) == ""
 
     def test_every_rule_is_in_a_case_or_has_tests_of_its_own(self) -> None:
         covered = set().union(*map(operators_of, counted().values())) | WITHOUT_CASE
