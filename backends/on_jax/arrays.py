@@ -78,7 +78,8 @@ def host(tensor: Any, what: str) -> np.ndarray:
     """
     if isinstance(tensor, jax.core.Tracer):
         raise UnsupportedError(unknown_values(what, "jax"))
-    return np.asarray(tensor.astype(jnp.float32) if tensor.dtype == jnp.bfloat16 else tensor)
+    values = np.asarray(tensor)
+    return values.astype(np.float32) if values.dtype == jnp.bfloat16 else values
 
 
 def quotient(left: Any, right: Any) -> Any:
