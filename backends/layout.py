@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 TO_LAST, TO_FIRST, KERNEL = (0, 2, 3, 1), (0, 3, 1, 2), (2, 3, 1, 0)
-_IMAGE = 4
+_IMAGE, _MATRIX = 4, 2
 _SUFFIX = ":last"
 # Operators of images with a form for channels last; the mean over an image has no image as its output.
 _IMAGE_OPERATORS = frozenset({"BatchNormalization", "Conv", "GlobalAveragePool", "MaxPool"})
@@ -217,3 +217,17 @@ def _uses(node: Node) -> list[str]:
     bodies = [value for value in node.attributes.values() if isinstance(value, Body)]
     inside = [name for body in bodies for step in body.nodes for name in _uses(step)]
     return [name for name in (*node.inputs, *inside, *(o for body in bodies for o in body.outputs)) if name]
+
+
+def right_factors(program: Program) -> frozenset[str]:
+    """Return the parameters that are matrices and only ever stand on the right of a product, as they are.
+
+    A library of matrix products reads such a matrix faster column by column, which is how a linear layer that keeps
+    `(out, in)` has it.
+    """
+    found = {name for name, value in program.parameters.items() if value.ndim == _MATRIX}
+    for node in program.nodes:
+        plain = node.op == "MatMul" or (node.op == "Gemm" and not node.attributes.get("transB", 0))
+        kept = node.inputs[1] if plain and node.inputs.count(node.inputs[1]) == 1 else ""
+        found.difference_update(name for name in _uses(node) if name != kept)
+    return frozenset(found.difference((program.loss, *program.outputs, *program.updates.values())))

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Inputs = Sequence[Any]
     Attributes = Mapping[str, Any]
 
-_EPSILON = 1e-5
-_MOMENTUM = 0.9
 _FORM = ("NHWC", "HWIO", "NHWC")
 
 
@@ -42,16 +40,3 @@ def _max_pool(inputs: Inputs, attributes: Attributes) -> Array:
 @rule("GlobalAveragePoolLast", "jax")
 def _global_average_pool(inputs: Inputs, _attributes: Attributes) -> Array:
     return jnp.mean(inputs[0], axis=(1, 2))[:, :, None, None]
-
-
-@rule("BatchNormalizationLast", "jax")
-def _batch_norm(inputs: Inputs, attributes: Attributes) -> tuple[Array, ...]:
-    data, scale, bias, mean, variance = inputs
-    epsilon, kept = attributes.get("epsilon", _EPSILON), attributes.get("momentum", _MOMENTUM)
-    if not attributes.get("training_mode", 0):
-        return ((data - mean) * (scale * lax.rsqrt(variance + epsilon)) + bias,)
-    here = jnp.mean(data, axis=(0, 1, 2))
-    centred = data - here
-    spread = jnp.mean(centred * centred, axis=(0, 1, 2))
-    normal = centred * (scale * lax.rsqrt(spread + epsilon)) + bias
-    return normal, mean * kept + here * (1.0 - kept), variance * kept + spread * (1.0 - kept)

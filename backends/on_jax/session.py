@@ -16,6 +16,7 @@ from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
 from ..layout import as_it_is, channels_last, has_images
 from ..lower import is_float, widened
+from ..memory import keep_freed_memory
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
 from ..session import Options, Platform
@@ -56,6 +57,7 @@ def prepare(threads: int, device: str) -> None:
     os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *flags]).strip()
     os.environ["NPROC"] = os.environ["PJRT_NPROC"] = str(threads)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    keep_freed_memory()
     if device == "cpu":
         jax.config.update("jax_platforms", "cpu")
     elif jax.default_backend() == "gpu":

@@ -13,6 +13,7 @@ from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
 from ..layout import as_it_is, channels_last, has_images
 from ..lower import is_float, widened
+from ..memory import keep_freed_memory
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
 from ..session import Options, Platform
@@ -64,6 +65,8 @@ def prepare(threads: int, device: str) -> None:
     if used:
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_gpu_deterministic_ops=true".strip()
     tf.config.experimental.enable_op_determinism()
+    if not used:
+        keep_freed_memory()
 
 
 def describe() -> Platform:

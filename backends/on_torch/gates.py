@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import shutil
@@ -13,10 +12,6 @@ from typing import Any, Callable, TypeVar
 import torch
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-# From glibc's malloc.h, and bytes up to which memory is kept.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_LARGEST_BLOCK = 2**30
 
 
 def missing_compiler(device: str) -> str:
@@ -52,18 +47,6 @@ def has_fused_updates(device: str) -> bool:
     except (AttributeError, NotImplementedError, RuntimeError, TypeError):
         return False
     return True
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep freed memory for the next step, where it is glibc.
-
-    On the CPU PyTorch frees each step's tensors to it; by default it hands large ones back to the system, and the next
-    step waits for the system to clear the same pages again.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_TRIM_THRESHOLD, _LARGEST_BLOCK)
-        mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)
 
 
 def leave_new_memory_as_it_is() -> None:

@@ -65,12 +65,14 @@ def update(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], st
         rates: Learning rate and AdamW's two bias corrections of this update.
     """
     state.count.add_(1)
+    orders = [_order(parameter) for parameter in parameters]
     slopes = [_laid_out_as(parameter, gradient) for parameter, gradient in zip(parameters, gradients)]
+    changed, slopes, *kept = (_in_order(tensors, orders) for tensors in (parameters, slopes, *state.kept))
     fused = gates.has_fused_updates(state.count.device.type)
     if optimizer.kind == "adamw":
-        (_fused_adamw if fused else _adamw)(optimizer, parameters, slopes, state, rates)
+        (_fused_adamw if fused else _adamw)(optimizer, changed, slopes, State(kept, state.count), rates)
     else:
-        (_fused_sgd if fused else _sgd)(optimizer, parameters, slopes, state, rates)
+        (_fused_sgd if fused else _sgd)(optimizer, changed, slopes, State(kept, state.count), rates)
 
 
 def _laid_out_as(parameter: Any, gradient: Any) -> Any:
@@ -78,6 +80,19 @@ def _laid_out_as(parameter: Any, gradient: Any) -> Any:
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)
+
+
+def _order(parameter: Any) -> tuple[int, ...]:
+    """Return a parameter's axes as they follow each other in memory, or nothing where that is their own order."""
+    if parameter.is_contiguous():
+        return ()
+    strides = parameter.stride()
+    return tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+
+
+def _in_order(tensors: Sequence[Any], orders: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Return views of tensors with their axes in the order of memory: fused kernels copy what has it otherwise."""
+    return [tensor.permute(order) if order else tensor for tensor, order in zip(tensors, orders)]
 
 
 def _fused_adamw(

@@ -11,8 +11,9 @@ import torch
 
 from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
-from ..layout import has_images
+from ..layout import has_images, right_factors
 from ..lower import widened
+from ..memory import keep_freed_memory
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
 from ..session import Options, Platform
@@ -57,10 +58,11 @@ def prepare(threads: int, device: str) -> None:
     # cuDNN would otherwise round the factors of float32 convolutions to 10 bits (TensorFloat-32).
     torch.backends.cudnn.allow_tf32 = False
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(mode=True)
+    # As `use_deterministic_algorithms`, which imports the compiler as well: see `_compiled`.
+    torch.set_deterministic_debug_mode("error")
     gates.leave_new_memory_as_it_is()
     if _chosen["device"] == "cpu":
-        gates.keep_freed_memory()
+        keep_freed_memory()
 
 
 def describe() -> Platform:
@@ -106,6 +108,7 @@ class TorchSession:
         self._device, self._dtype = torch.device(_chosen["device"]), _DTYPES[options.precision]
         self._form = torch.channels_last if options.last else torch.contiguous_format
         self._forward = Forward(program, "torch", options.precision)
+        self._turned = right_factors(program)
         self._tables = self._tensors(program.constants)
         self._shapes = {} if options.noise is None else self._noise_shapes()
         self.execution = options.execution if options.compile else "eager"
@@ -124,6 +127,7 @@ class TorchSession:
             self.execution = self.execution.replace("compiled", "eager")
             return losses if self._options.noise is not None else None
         self.mode = "inductor"
+        torch.use_deterministic_algorithms(mode=True)
         return torch.compile(losses, fullgraph=True, dynamic=False)
 
     def _noise_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -143,10 +147,12 @@ class TorchSession:
 
     def _tensors(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         wide = widened(arrays, self._options.precision)
-        return {name: self._laid_out(torch.tensor(value, device=self._device)) for name, value in wide.items()}
+        return {name: self._laid_out(torch.tensor(value, device=self._device), name) for name, value in wide.items()}
 
-    def _laid_out(self, tensor: Any) -> Any:
-        """Return images and kernels in the session's layout, anything else as it is."""
+    def _laid_out(self, tensor: Any, name: str = "") -> Any:
+        """Return images and kernels in the session's layout, right factors by columns, anything else as it is."""
+        if name in self._turned:
+            return tensor.t().contiguous().t()
         return tensor.contiguous(memory_format=self._form) if tensor.dim() == _IMAGE else tensor
 
     def reset(self, noise: Noise | None) -> None:

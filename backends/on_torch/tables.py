@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import torch
 
 from ..kit import computed
+from .gates import constant_while_compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ def table(function: Callable[..., np.ndarray], *arguments: Any, beside: Any) -> 
     return _SLOTS[_slot(function, arguments)](function, arguments).to(beside.device)
 
 
-@torch.compiler.assume_constant_result
+@constant_while_compiled
 def _slot(function: Callable[..., np.ndarray], arguments: tuple[Any, ...]) -> int:
     return _numbered(function, arguments)
 
@@ -50,7 +51,7 @@ def _named(number: int) -> Callable[..., Any]:
     name = f"table_{number}"
     fixed.__name__ = name
     fixed.__code__ = fixed.__code__.replace(co_name=name)
-    return torch.compiler.assume_constant_result(fixed)
+    return constant_while_compiled(fixed)
 
 
 _SLOTS = tuple(_named(number) for number in range(_MOST))

@@ -36,13 +36,14 @@ class Attention(layers.Layer):
 
     def __init__(self, name: str, width: int, heads: int, tables: Any) -> None:
         super().__init__(name=dotless(name))
-        self.heads, self.tables = heads, tables
+        self.heads, self.tables = heads, [ops.convert_to_tensor(table) for table in tables]
         parts = ("query", "key", "value", "out")
         self.query, self.key, self.value, self.out = (linear(f"{name}.{part}", width) for part in parts)
 
     def turn(self, data: Any) -> Any:
         """Turn `(batch, length, heads, size)`."""
-        cos, sin = self.tables
+        # Keras traces with PyTorch's meta tensors, where the tables have to be such as well.
+        cos, sin = (ops.convert_to_tensor(table) for table in self.tables)
         first, second = ops.split(data, 2, axis=-1)
         return ops.concatenate((first * cos - second * sin, first * sin + second * cos), axis=-1)
 

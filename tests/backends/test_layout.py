@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stackproof.backends.layout import KERNEL, TO_LAST, as_it_is, channels_last, has_images
+from stackproof.backends.layout import KERNEL, TO_LAST, as_it_is, channels_last, has_images, right_factors
 from stackproof.backends.models.build import build_program
 from stackproof.backends.program import Input, Node, Program
 from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Resnet, Schedule, Spec, Train
@@ -88,3 +88,21 @@ def test_channels_are_joined_at_the_end() -> None:
 def test_other_convolutions_stay_as_they_are(program: Program) -> None:
     turned = channels_last(program)
     assert turned == as_it_is(program)
+
+
+def test_which_matrices_only_stand_on_the_right_of_a_product() -> None:
+    weights = {name: np.zeros((4, 4), "float32") for name in ("plain", "linear", "turned", "twice", "both", "read")}
+    weights["bias"] = np.zeros(4, "float32")
+    program = small(
+        Node("MatMul", ("x", "plain"), ("a",), {}),
+        Node("Gemm", ("a", "linear", "bias"), ("b",), {}),
+        Node("Gemm", ("b", "turned"), ("c",), {"transB": 1}),
+        Node("MatMul", ("c", "twice"), ("d",), {}),
+        Node("MatMul", ("twice", "d"), ("e",), {}),
+        Node("MatMul", ("both", "both"), ("f",), {}),
+        Node("MatMul", ("e", "read"), ("g",), {}),
+        Node("Add", ("g", "read"), ("loss",), {}),
+        parameters=weights,
+    )
+    assert right_factors(program) == {"plain", "linear"}
+    assert right_factors(replace(program, outputs=("linear",))) == {"plain"}

@@ -29,15 +29,23 @@ def _torch_optim(optimizer: Optimizer, parameters: list[torch.Tensor]) -> Any:
     )
 
 
+def _by_columns(value: np.ndarray) -> torch.Tensor:
+    """Return a tensor with its last axis first in memory."""
+    tensor = torch.tensor(value)
+    return tensor.movedim(-1, 0).contiguous().movedim(0, -1) if tensor.dim() > 1 else tensor
+
+
+@pytest.mark.parametrize("by_columns", [False, True], ids=["by_rows", "by_columns"])
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "written_out"])
 class TestOptimizer(OptimizerContract):
     @pytest.fixture(autouse=True)
-    def _choose(self, monkeypatch: pytest.MonkeyPatch, *, fused: bool) -> None:
+    def _choose(self, monkeypatch: pytest.MonkeyPatch, *, fused: bool, by_columns: bool) -> None:
         need("fused updates", "" if gates.has_fused_updates("cpu") else "this PyTorch has none")
         monkeypatch.setattr(gates, "has_fused_updates", lambda _device: fused)
+        self.placed = _by_columns if by_columns else torch.tensor
 
     def train(self, optimizer: Optimizer, clip_norm: float, rates: np.ndarray) -> dict[str, np.ndarray]:
-        parameters = [torch.tensor(value) for value in initial().values()]
+        parameters = [self.placed(value) for value in initial().values()]
         state = new_state(optimizer, parameters)
         for pull, rate in zip(pulls(), rates, strict=True):
             gradients = [torch.tensor(pull[name]) + 0.1 * p for name, p in zip(SHAPES, parameters, strict=True)]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import torch
 from required import need
-from session_contract import GPT, SessionContract
+from session_contract import GPT, MLP, SessionContract
 from torch._dynamo.utils import counters
 
 from stackproof.backends.models.build import build_program
@@ -50,3 +52,21 @@ def test_missing_headers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_threads_are_set() -> None:
     assert torch.get_num_threads() == 1
+
+
+def test_an_eager_session_does_not_wait_for_the_compiler() -> None:
+    code = (
+        "import sys; from stackproof.backends.on_torch import session; session.prepare(1, 'cpu'); import torch; "
+        "print(torch.are_deterministic_algorithms_enabled(), 'torch._dynamo' in sys.modules)"
+    )
+    made = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert made.stdout.split() == ["True", "False"]
+
+
+def test_weights_of_linear_layers_lie_by_columns_and_are_given_by_rows() -> None:
+    program = build_program(MLP)
+    made = session.TorchSession(program, MLP, Options("float32", compile=False))
+    assert made._parameters["head.weight"].t().is_contiguous()
+    given = made.parameters()["head.weight"]
+    assert given.flags.c_contiguous
+    assert (given == program.parameters["head.weight"]).all()
