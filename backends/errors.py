@@ -8,7 +8,7 @@ StackproofError           exit 3: something failed, and no narrower word fits
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ class StackproofError(Exception):
     """
 
     exit_code: ClassVar[int] = 3
+
+    def at(self, place: str) -> StackproofError:
+        """Return the same error with where it happened."""
+        return type(self)(f"{self} ({place})")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,10 @@ class InputError(StackproofError):
         self.source = source
         self.faults = tuple(faults)
         super().__init__("\n".join(f"{fault.source or source}: {fault}" for fault in self.faults))
+
+    def at(self, place: str) -> InputError:
+        """Return the same error, each fault with where it happened."""
+        return type(self)(self.source, [replace(fault, what=f"{fault.what} ({place})") for fault in self.faults])
 
 
 class UnsupportedError(StackproofError):

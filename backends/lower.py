@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -12,6 +12,7 @@ from .graph import Body
 from .registry import find
 from .static import foldable_places, static_numbers, static_places
 from .values import MOVING_OPERATORS, Narrow
+from .widening import widened_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
     After = Callable[[Node, str, Any], Any]
     Known = dict[str, Any]
-
-# ONNX TensorProto.DataType numbers.
-_FLOAT, _DOUBLE = 1, 11
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Lowered:
         self.steps = self._bound(program.nodes)
 
     def _bound(self, nodes: Sequence[Node]) -> list[Step]:
-        return [self._bind(_widened_cast(node, self._precision)) for node in nodes]
+        return [self._bind(widened_node(node, self._precision)) for node in nodes]
 
     def _bind(self, node: Node) -> Step:
         places = static_places(node.op, node.inputs)
@@ -123,9 +121,7 @@ class Lowered:
         try:
             made = carried(step.rule, node.op, inputs, attributes)
         except StackproofError as error:
-            raise type(error)(
-                f"{error} (node that makes {', '.join(map(repr, filter(None, node.outputs)))})"
-            ) from error
+            raise error.at(f"node that makes {', '.join(map(repr, filter(None, node.outputs)))}") from error
         tensors = made if isinstance(made, tuple) else (made,)
         if any(step.wanted[len(tensors) :]):
             raise UnsupportedError(
@@ -178,12 +174,6 @@ def carried(rule: Rule, op: str, inputs: list[Any], attributes: Mapping[str, Any
     made = rule([value.values if isinstance(value, Narrow) else value for value in inputs], attributes)
     (kind,) = kinds
     return tuple(Narrow(value, kind) for value in made) if isinstance(made, tuple) else Narrow(made, kind)
-
-
-def _widened_cast(node: Node, precision: str) -> Node:
-    if precision == "float64" and node.op == "Cast" and node.attributes["to"] == _FLOAT:
-        return replace(node, attributes={**node.attributes, "to": _DOUBLE})
-    return node
 
 
 def is_float(array: np.ndarray) -> bool:
