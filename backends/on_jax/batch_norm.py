@@ -52,10 +52,12 @@ def _along(value: Array, data: Array, axes: Axes) -> Array:
     return value.reshape([1 if axis in axes else size for axis, size in enumerate(data.shape)])
 
 
-def _moments(data: Array, axes: Axes) -> tuple[Array, Array]:
-    mean = jnp.mean(data, axis=axes)
-    centred = data - _along(mean, data, axes)
-    return mean, jnp.mean(centred * centred, axis=axes)
+def _total(data: Array, axes: Axes) -> Array:
+    """Return one sum per channel; channels last, XLA for the CPU makes it faster as a product with ones."""
+    if axes != tuple(range(data.ndim - 1)):
+        return jnp.sum(data, axis=axes)
+    rows = data.reshape(-1, data.shape[-1])
+    return jnp.ones((rows.shape[0],), rows.dtype) @ rows
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
@@ -68,9 +70,11 @@ def _normalized(axes: Axes, epsilon: float, data: Array, scale: Array, bias: Arr
 
 
 def _forward(axes: Axes, epsilon: float, data: Array, scale: Array, bias: Array) -> tuple[Any, Any]:
-    mean, variance = _moments(data, axes)
-    root = lax.rsqrt(variance + epsilon)
+    count = data.size // scale.size
+    mean = _total(data, axes) / count
     centred = data - _along(mean, data, axes)
+    variance = _total(centred * centred, axes) / count
+    root = lax.rsqrt(variance + epsilon)
     made = centred * _along(scale * root, data, axes) + _along(bias, data, axes)
     return (made, mean, variance), (data, scale, mean, root)
 
@@ -80,7 +84,7 @@ def _backward(axes: Axes, _epsilon: float, held: Any, slopes: Any) -> tuple[Arra
     slope, of_mean, of_variance = slopes
     count = data.size // mean.size
     centred = data - _along(mean, data, axes)
-    whole, along = jnp.sum(slope, axis=axes), jnp.sum(slope * centred, axis=axes)
+    whole, along = _total(slope, axes), _total(slope * centred, axes)
     factor = scale * root
     shift = (of_mean - factor * whole) / count
     turn = (2.0 * of_variance - factor * root * root * along) / count

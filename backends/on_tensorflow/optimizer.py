@@ -65,10 +65,11 @@ def _adamw(
     none, root = tf.zeros_like(rate), tf.sqrt(correct_second)
     scaled, epsilon = rate * root / correct_first, optimizer.eps * root
     beta1, beta2 = (tf.constant(beta, rates.dtype) for beta in (first, second))
+    kept = 1.0 - rate * optimizer.weight_decay
     for name, gradient in gradients.items():
         parameter = parameters[name]
         if optimizer.weight_decay:
-            parameter.assign(parameter * (1.0 - rate * optimizer.weight_decay))
+            parameter.assign(parameter * kept)
         tf.raw_ops.ResourceApplyAdam(
             var=parameter.handle,
             m=state["first"][name].handle,
@@ -87,6 +88,7 @@ def _sgd(
     optimizer: Optimizer, parameters: Variables, gradients: Tensors, state: dict[str, Variables], rates: tf.Tensor
 ) -> None:
     """SGD with coupled decay and momentum (Sutskever et al., On the importance of initialization, 2013)."""
+    rate, momentum = rates[0], tf.constant(optimizer.momentum, rates.dtype)
     for name, gradient in gradients.items():
         parameter = parameters[name]
         slope = gradient + optimizer.weight_decay * parameter if optimizer.weight_decay else gradient
@@ -94,10 +96,10 @@ def _sgd(
             tf.raw_ops.ResourceApplyMomentum(
                 var=parameter.handle,
                 accum=state["velocity"][name].handle,
-                lr=rates[0],
+                lr=rate,
                 grad=slope,
-                momentum=tf.constant(optimizer.momentum, rates.dtype),
+                momentum=momentum,
                 use_nesterov=optimizer.nesterov,
             )
         else:
-            tf.raw_ops.ResourceApplyGradientDescent(var=parameter.handle, alpha=rates[0], delta=slope)
+            tf.raw_ops.ResourceApplyGradientDescent(var=parameter.handle, alpha=rate, delta=slope)

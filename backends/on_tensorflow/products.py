@@ -62,9 +62,12 @@ def _gemm(inputs: Inputs, attributes: Attributes) -> tf.Tensor:
     alpha, beta, added = attributes.get("alpha", 1.0), attributes.get("beta", 1.0), optional(inputs, 2)
     product = _wrapping(lambda left, right: tf.matmul(left, right, **turned), inputs[0], inputs[1])
     product = product if alpha == 1.0 else _scaled(alpha, product)
-    if added is not None:
-        product = product + (added if beta == 1.0 else _scaled(beta, added))
-    return product
+    if added is None:
+        return product
+    added = added if beta == 1.0 else _scaled(beta, added)
+    # TensorFlow has a kernel for the gradient of a bias, and none for a sum over rows.
+    whole = added.shape.rank == 1 and added.shape[0] == product.shape[1] and product.dtype.is_floating
+    return tf.nn.bias_add(product, added) if whole else product + added
 
 
 def _scaled(factor: float, value: tf.Tensor) -> tf.Tensor:
