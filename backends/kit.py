@@ -90,6 +90,12 @@ class Kit(Protocol):
     def exp(self, tensor: Any) -> Any:
         """Return powers of e."""
 
+    def sqrt(self, tensor: Any) -> Any:
+        """Return square roots."""
+
+    def sign(self, tensor: Any) -> Any:
+        """Return -1, 0 or 1."""
+
     def smaller(self, one: Any, other: Any) -> Any:
         """Return the smaller of two elements."""
 
@@ -113,6 +119,18 @@ class Kit(Protocol):
 
     def search(self, keys: Any, tensor: Any) -> Any:
         """Return for each element the first place in sorted keys that is not smaller, as int64."""
+
+    def exclusive(self, one: Any, other: Any) -> Any:
+        """Return the exclusive or of int32 tensors, bit by bit."""
+
+    def shifted_left(self, tensor: Any, count: int) -> Any:
+        """Return int32 bits moved up by 1 to 31 places, with zeros below."""
+
+    def shifted_right(self, tensor: Any, count: int) -> Any:
+        """Return int32 bits moved down by 1 to 31 places, with zeros above."""
+
+    def settled(self, tensor: Any) -> Any:
+        """Return a vector as it is; a compiler is to work it out once, and not in each of its uses."""
 
 
 @lru_cache(maxsize=512)

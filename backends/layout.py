@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .graph import Body, Node
+from .seeded_dropout import OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -180,13 +181,13 @@ class _Turner:
         return Node(f"{node.op}Last", inputs, (image if whole else image + _SUFFIX, *rest), node.attributes)
 
     def _is_element_wise(self, node: Node) -> bool:
-        if node.op in _UNARY:
+        if _is_unary(node):
             return node.inputs[0] in self._last
         images = node.op in _BINARY or (node.op == "Concat" and node.attributes["axis"] in (1, 1 - _IMAGE))
         return images and all(name in self._last for name in node.inputs)
 
     def _images(self, node: Node) -> tuple[str, ...]:
-        return node.inputs[:1] if node.op in _UNARY else node.inputs
+        return node.inputs[:1] if _is_unary(node) else node.inputs
 
     def _element_wise(self, node: Node) -> Node:
         (image,) = node.outputs
@@ -205,6 +206,11 @@ class _Turner:
         if name in self._last and name not in self._first:
             self._first.add(name)
             yield Node("Transpose", (_place(name, self._orders),), (name,), {"perm": TO_FIRST})
+
+
+def _is_unary(node: Node) -> bool:
+    """Say whether a node works on one image, element by element; dropout of whole samples does."""
+    return node.op in _UNARY or (node.op == OPERATOR and bool(node.attributes["rows"]))
 
 
 def _place(name: str, orders: Mapping[str, tuple[int, ...]]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .draws import signs
-from .values import MOVING_OPERATORS
+from .values import MOVING_OPERATORS, NARROW_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,8 @@ EXACT_OPERATORS = MOVING_OPERATORS | {"Abs", "Max", "MaxPool", "Min", "Neg", "Re
 
 # Half a unit in the last place of float32, relative: the largest relative error of one rounding.
 FLOAT32_UNIT = 2.0**-24
+# The same of narrow dtypes, which have 8 and 11 bits of significand.
+NARROW_UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,12 @@ class Noise:
     Attributes:
         seed: Which draw.
         unit: Relative size of one rounding error.
+        narrow: The same of tensors that mixed precision holds in a narrow dtype.
     """
 
     seed: int
     unit: float = FLOAT32_UNIT
+    narrow: float = 0.0
 
     def factors(self, name: str, shape: Sequence[int]) -> np.ndarray:
         """Return what a tensor is multiplied by.
@@ -49,5 +53,6 @@ class Noise:
         Returns:
             float64 of that shape; each element is `1 - unit` or `1 + unit`.
         """
+        unit = self.narrow if name.endswith(NARROW_SUFFIX) else self.unit
         key = int.from_bytes(hashlib.sha256(f"{self.seed}/{name}".encode()).digest()[:8], "little")
-        return np.asarray(1.0 + self.unit * signs(key, tuple(shape)))
+        return np.asarray(1.0 + unit * signs(key, tuple(shape)))

@@ -5,7 +5,7 @@
 * Integers are the kind's prototype below the input's bound, but for a share of `noise` that is drawn anew.
 * `labels` are the kind itself, or a map of labels per kind. Where they have the shape of an integer input, that input
   is a sequence in which each next token is `(5 * token + 3) mod bound`, and the labels are its next tokens.
-* `targets` are one uniform tensor per kind.
+* `targets` are one tensor per kind; labels may be left out; see `targets.py`.
 * An input whose first size is not the batch is the same at every step.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .draws import integers, uniform
+from .targets import goals, kept, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +58,9 @@ class _Batch:
         for entry in self._inputs:
             if entry.name not in made:
                 made[entry.name] = self._one(entry)
+        if self._labels is not None:
+            shown = left_out(self._spec.train, self._key(f"{LABELS}/ignored", self._step), made[LABELS])
+            made[LABELS] = kept(self._spec, shown, self._step)
         return {entry.name: np.asarray(made[entry.name], order="C") for entry in self._inputs}
 
     def _sequence(self) -> dict[str, np.ndarray]:
@@ -83,7 +87,8 @@ class _Batch:
         dtype = np.dtype(entry.dtype)
         if dtype.kind in "iu":
             return self._whole(entry, shape, each=each).astype(dtype)
-        prototypes = uniform(self._key(entry.name), (self._kinds, *shape)) * 2.0 - 1.0
+        loss = self._spec.train.loss if entry.name == TARGETS else "own"
+        prototypes = goals(loss, self._key(entry.name), (self._kinds, *shape))
         made: np.ndarray = prototypes[self._drawn] if each else prototypes[0]
         if dtype.kind == "b":
             made = made > 0

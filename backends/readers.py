@@ -101,6 +101,11 @@ def text(value: object) -> str:
     return value
 
 
+def optional(read: Callable[[object], T]) -> Callable[[object], T | None]:
+    """Return a reader that also takes None, which written records have for what is not there."""
+    return lambda value: None if value is None else read(value)
+
+
 def choice(*choices: str) -> Callable[[object], str]:
     """Return a reader of one word out of several."""
     *others, last = (json.dumps(word) for word in choices)

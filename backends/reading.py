@@ -7,39 +7,33 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from .errors import Fault, InputError
-from .own_model import read_onnx
-from .readers import Bounds, choice, flag, integer, number, show
-from .spec import SCHEMA_VERSION, Cnn, Data, Gpt, Mlp, Onnx, Optimizer, Resnet, Schedule, Spec, Train
-from .spec_rules import DATA_OF_MODEL, check_fit
+from .model_rules import DATA_OF_MODEL
+from .presets import kind_of_preset, with_preset
+from .readers import choice, show
+from .reading_models import MODEL_KEYS, MODEL_READERS, MODELS
+from .reading_recipe import OPTIMIZER_KEYS, SCHEDULE_KEYS, SHARE, SIZE, read_optimizer, read_schedule, read_train
+from .reading_workload import read_workload_spec
+from .spec import SCHEMA_VERSION, Bert, Data, Mlp, Onnx, Optimizer, Schedule, Spec, Train
+from .spec_rules import check_fit
 from .tables import Faults, Table, read_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .spec import Model
 
-# Sizes and counts beyond 2**31 have no use and would only overflow indices further on.
-LARGEST = 2**31
-SIZE = integer(Bounds(least=1, most=LARGEST))
-COUNT = integer(Bounds(least=0, most=LARGEST))
-SHARE = number(Bounds(least=0, most=1))
-DECAY = number(Bounds(least=0, below=1))
-POSITIVE = number(Bounds(above=0))
-NOT_NEGATIVE = number(Bounds(least=0))
-
-EXECUTIONS = tuple(f"{path}{layout}" for path in ("eager", "graph", "compiled") for layout in ("", "-last"))
+# The label of tokens that are not masked.
+UNMASKED = -1
 RECORDS: dict[str, type[Data | Optimizer | Schedule | Train]] = {
     "data": Data,
     "optimizer": Optimizer,
     "schedule": Schedule,
     "train": Train,
 }
-MODELS: dict[str, type[Model]] = {"gpt": Gpt, "mlp": Mlp, "cnn": Cnn, "resnet": Resnet, "onnx": Onnx}
+_BUILT_IN = " or ".join(", ".join(f'"{kind}"' for kind in MODELS if kind != Onnx.kind).rsplit(", ", 1))
 # Keys of a table that only some of its kinds have.
 KIND_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
-    "model": {kind: tuple(f.name for f in fields(record) if f.name != "kind") for kind, record in MODELS.items()},
-    "optimizer": {"adamw": ("betas", "eps"), "sgd": ("momentum", "nesterov")},
-    "schedule": {"constant": (), "linear": ("final",), "cosine": ("final",)},
+    "model": MODEL_KEYS,
+    "optimizer": OPTIMIZER_KEYS,
+    "schedule": SCHEDULE_KEYS,
 }
 
 
@@ -54,12 +48,14 @@ def read_spec(tables: Mapping[str, object], source: str, name: str) -> Spec:
     Raises:
         InputError: With every fault, in the order of the file.
     """
+    if "workload" in tables:
+        return read_workload_spec(tables, source, name)
     faults = Faults()
     top = Table.root(tables, faults)
     given = read_name(top, name)
     model = _read_model(top)
     data = _read_data(top, model)
-    spec = Spec(given, model or Mlp(), data, _read_optimizer(top), _read_schedule(top), _read_train(top))
+    spec = Spec(given, model or Mlp(), data, _read_optimizer(top), _read_schedule(top), _read_train(top, model))
     top.finish({key: f"belongs in [{table}]" for key, table in _HOMES.items()})
     if model is not None:
         check_fit(spec, faults)
@@ -101,76 +97,26 @@ def _plain(value: object) -> object:
 
 def _read_model(top: Table) -> Model | None:
     table = top.table("model")
-    implied = Onnx.kind if "onnx" in table.content else ""
+    implied = Onnx.kind if "onnx" in table.content else kind_of_preset(table.content.get("preset"))
     if not implied and "kind" not in table.content:
-        mend = 'kind = "gpt", "mlp", "cnn" or "resnet", or onnx = "my_model.onnx" for a model of your own'
+        mend = f'kind = {_BUILT_IN}, or onnx = "my_model.onnx" for a model of your own'
         if "model" not in top.content:
             top.fault("model", f"missing: add a [model] table with {mend}")
         elif top.sound("model"):
             table.fault("kind", f"missing: add {mend}")
     kind = table.one("kind", implied, choice(*MODELS))
-    model = _MODEL_READERS[kind](table) if kind in MODELS else None
+    table = with_preset(table, kind)
+    model = MODEL_READERS[kind](table) if kind in MODELS else None
     table.asked.extend(_own("model", kind) if model is None else ())
     table.finish({**_elsewhere("model"), **_foreign("model", kind)})
     return model
-
-
-def _read_gpt(table: Table) -> Gpt:
-    return Gpt(
-        layers=table.one("layers", Gpt.layers, integer(Bounds(least=1, most=1000))),
-        width=table.one("width", Gpt.width, SIZE),
-        heads=table.one("heads", Gpt.heads, SIZE),
-        context=table.one("context", Gpt.context, SIZE),
-        vocabulary=table.one("vocabulary", Gpt.vocabulary, integer(Bounds(least=2, most=LARGEST))),
-        hidden=table.one("hidden", Gpt.hidden, COUNT),
-        norm=table.one("norm", Gpt.norm, choice("rmsnorm", "layernorm")),
-        activation=table.one("activation", Gpt.activation, choice("swiglu", "gelu")),
-        position=table.one("position", Gpt.position, choice("rope", "learned")),
-        tied=table.one("tied", Gpt.tied, flag),
-        bias=table.one("bias", Gpt.bias, flag),
-    )
-
-
-def _read_mlp(table: Table) -> Mlp:
-    return Mlp(
-        inputs=table.one("inputs", Mlp.inputs, SIZE),
-        hidden=table.many("hidden", Mlp.hidden, SIZE, (0, 1000)),
-        outputs=table.one("outputs", Mlp.outputs, SIZE),
-        activation=table.one("activation", Mlp.activation, choice("relu", "gelu", "tanh")),
-    )
-
-
-def _read_cnn(table: Table) -> Cnn:
-    return Cnn(
-        image=table.many("image", Cnn.image, SIZE, (3, 3)),
-        channels=table.many("channels", Cnn.channels, SIZE, (1, 30)),
-        outputs=table.one("outputs", Cnn.outputs, SIZE),
-    )
-
-
-def _read_resnet(table: Table) -> Resnet:
-    return Resnet(
-        image=table.many("image", Resnet.image, SIZE, (3, 3)),
-        channels=table.many("channels", Resnet.channels, SIZE, (1, 30)),
-        blocks=table.many("blocks", Resnet.blocks, integer(Bounds(least=1, most=1000)), (1, 30)),
-        outputs=table.one("outputs", Resnet.outputs, SIZE),
-    )
-
-
-_MODEL_READERS: dict[str, Callable[[Table], Model]] = {
-    "gpt": _read_gpt,
-    "mlp": _read_mlp,
-    "cnn": _read_cnn,
-    "resnet": _read_resnet,
-    "onnx": read_onnx,
-}
 
 
 def _read_data(top: Table, model: Model | None) -> Data:
     table = top.table("data")
     fitting = DATA_OF_MODEL[model.kind] if model is not None else Data.kind
     data = Data(
-        kind=table.one("kind", fitting, choice(*DATA_OF_MODEL.values())),
+        kind=table.one("kind", fitting, choice(*dict.fromkeys(DATA_OF_MODEL.values()))),
         batch=table.one("batch", Data.batch, SIZE),
         noise=table.one("noise", Data.noise, SHARE),
     )
@@ -180,45 +126,26 @@ def _read_data(top: Table, model: Model | None) -> Data:
 
 def _read_optimizer(top: Table) -> Optimizer:
     table = top.table("optimizer")
-    kind = _kind(table, Optimizer.kind, "adamw", "sgd")
-    base = Optimizer(
-        kind=kind,
-        lr=table.one("lr", Optimizer.lr, POSITIVE),
-        weight_decay=table.one("weight_decay", Optimizer.weight_decay, NOT_NEGATIVE),
-    )
-    own = _own("optimizer", kind)
-    if "betas" in own:
-        base = replace(base, betas=table.many("betas", Optimizer.betas, DECAY, (2, 2)))
-        base = replace(base, eps=table.one("eps", Optimizer.eps, POSITIVE))
-    if "momentum" in own:
-        base = replace(base, momentum=table.one("momentum", Optimizer.momentum, DECAY))
-        base = replace(base, nesterov=table.one("nesterov", Optimizer.nesterov, flag))
+    kind = _kind(table, Optimizer.kind, *OPTIMIZER_KEYS)
+    optimizer = read_optimizer(table, kind, _own("optimizer", kind))
     table.finish({**_elsewhere("optimizer"), **_foreign("optimizer", kind)})
-    return base
+    return optimizer
 
 
 def _read_schedule(top: Table) -> Schedule:
     table = top.table("schedule")
-    kind = _kind(table, Schedule.kind, "constant", "linear", "cosine")
-    schedule = Schedule(kind=kind, warmup=table.one("warmup", Schedule.warmup, COUNT))
-    if "final" in _own("schedule", kind):
-        schedule = replace(schedule, final=table.one("final", Schedule.final, SHARE))
+    kind = _kind(table, Schedule.kind, *SCHEDULE_KEYS)
+    schedule = read_schedule(table, kind, _own("schedule", kind))
     table.finish({**_elsewhere("schedule"), **_foreign("schedule", kind)})
     return schedule
 
 
-def _read_train(top: Table) -> Train:
+def _read_train(top: Table, model: Model | None) -> Train:
     table = top.table("train")
-    train = Train(
-        steps=table.one("steps", Train.steps, SIZE),
-        seed=table.one("seed", Train.seed, integer(Bounds(least=0, most=2**32 - 1))),
-        precision=table.one("precision", Train.precision, choice("float32", "float64")),
-        compile=table.one("compile", Train.compile, flag),
-        mode=table.one("mode", Train.mode, choice("auto", *EXECUTIONS)),
-        loss=table.one("loss", Train.loss, choice("cross-entropy", "mean-squared-error", "own")),
-        clip_norm=table.one("clip_norm", Train.clip_norm, NOT_NEGATIVE),
-    )
+    train = read_train(table)
     table.finish(_elsewhere("train"))
+    if isinstance(model, Bert) and train.ignore_label is None:
+        return replace(train, ignore_label=UNMASKED)
     return train
 
 

@@ -1,4 +1,4 @@
-"""Learning rates and bias corrections per step, computed once in float64 for every framework."""
+"""Learning rates, and what else of an update depends on its number, computed once in float64 for every framework."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from .spec import Schedule, Spec
+    from .spec import Optimizer, Schedule, Spec
+
+# Numbers that a step's update needs.
+COLUMNS = 4
 
 
 def rates(spec: Spec) -> np.ndarray:
@@ -18,26 +21,26 @@ def rates(spec: Spec) -> np.ndarray:
         spec: The run.
 
     Returns:
-        float64 of shape (steps, 3): learning rate, `1 - beta1**t` and `1 - beta2**t`, with `t` counting from 1.
+        float64 of shape (steps, 4): learning rate, two numbers of the optimizer, and `t`, which counts from 1. The two
+        are `t ** -decay_rate` and `1 / sqrt(t)` for Adafactor, `1 - beta1**t` and `1 - beta2**t` for all others.
     """
-    first, second = spec.optimizer.betas
+    optimizer, steps = spec.optimizer, spec.train.steps
     rows = [
-        (
-            spec.optimizer.lr * share(spec.schedule, step, spec.train.steps),
-            1.0 - first ** (step + 1),
-            1.0 - second ** (step + 1),
-        )
-        for step in range(spec.train.steps)
+        (optimizer.lr * share(spec.schedule, step, steps), *_of_count(optimizer, step + 1), step + 1)
+        for step in range(steps)
     ]
     return np.array(rows, dtype=np.float64)
 
 
-def share(schedule: Schedule, step: int, steps: int) -> float:
-    """Return the rate of a step as a share of the peak.
+def _of_count(optimizer: Optimizer, count: int) -> tuple[float, float]:
+    if optimizer.kind == "adafactor":
+        return float(count**-optimizer.decay_rate), 1.0 / math.sqrt(count)
+    first, second = optimizer.betas
+    return 1.0 - first**count, 1.0 - second**count
 
-    During warm-up the share is `(step + 1) / (warmup + 1)`. Afterwards, with `x` running from 0 at the first step after
-    warm-up to 1 at the last step: 1 for `constant`; `1 - (1 - final) * x` for `linear`;
-    `final + (1 - final) * (1 + cos(pi * x)) / 2` for `cosine` (Loshchilov and Hutter, SGDR, 2017, equation 5).
+
+def share(schedule: Schedule, step: int, steps: int) -> float:
+    """Return the rate of a step as a share of the peak, by the formulas of `docs/training.md`.
 
     Args:
         schedule: Which schedule.
@@ -45,11 +48,33 @@ def share(schedule: Schedule, step: int, steps: int) -> float:
         steps: Steps of the whole run.
     """
     if step < schedule.warmup:
-        return (step + 1) / (schedule.warmup + 1)
+        return _rising(schedule, step)
+    if schedule.kind == "inverse-square-root":
+        return math.sqrt((schedule.warmup + 1) / (step + 1))
+    if schedule.kind == "warmup-stable-decay":
+        return _cooling(schedule, step, steps)
+    span = max(1, steps - 1 - schedule.warmup)
+    return schedule.final + (1.0 - schedule.final) * _left(schedule, min(1.0, (step - schedule.warmup) / span))
+
+
+def _rising(schedule: Schedule, step: int) -> float:
+    if schedule.kind == "one-cycle":
+        along = (1.0 - math.cos(math.pi * step / schedule.warmup)) / 2.0
+        return schedule.start + (1.0 - schedule.start) * along
+    return (step + 1) / (schedule.warmup + 1)
+
+
+def _cooling(schedule: Schedule, step: int, steps: int) -> float:
+    below = step - (steps - 1 - schedule.cooldown)
+    return 1.0 - (1.0 - schedule.final) * below / schedule.cooldown if below > 0 else 1.0
+
+
+def _left(schedule: Schedule, along: float) -> float:
+    """Return what is left of the way from the peak to the final rate: 1 at the first step after warm-up."""
     if schedule.kind == "constant":
         return 1.0
-    span = max(1, steps - 1 - schedule.warmup)
-    along = min(1.0, (step - schedule.warmup) / span)
     if schedule.kind == "linear":
-        return 1.0 - (1.0 - schedule.final) * along
-    return schedule.final + (1.0 - schedule.final) * (1.0 + math.cos(math.pi * along)) / 2.0
+        return 1.0 - along
+    if schedule.kind == "polynomial":
+        return float((1.0 - along) ** schedule.power)
+    return (1.0 + math.cos(math.pi * along)) / 2.0

@@ -53,6 +53,7 @@ class Options:
         noise: Rounding-sized noise to add, in float64 runs that measure sensitivity.
         execution: Which fast path: `eager`, `graph` or `compiled`, with `-last` for images channels last, or `auto` for
             the one that is found fastest when the session opens.
+        narrow: The dtype of products in mixed precision, `bfloat16`; empty where all is in one precision.
         norms: Whether each step gives the gradients' norm; without clipping, training itself does not need it.
     """
 
@@ -61,6 +62,7 @@ class Options:
     noise: Noise | None = None
     execution: str = "compiled"
     norms: bool = True
+    narrow: str = ""
 
     @property
     def path(self) -> str:
@@ -99,18 +101,22 @@ class Session(Protocol):
     trials: Mapping[str, float]
 
     def place(self, batch: Mapping[str, np.ndarray]) -> Any:
-        """Put one batch on the device; floating-point inputs are converted to the session's precision."""
+        """Put one batch on the device; floating-point inputs are converted to the session's precision.
+
+        With `train.accumulate` above 1 each array has a leading axis over micro-batches, and the batch may have their
+        shares; see `accumulating.py`.
+        """
 
     def step(self, placed: Any, rates: np.ndarray) -> tuple[Any, Any]:
         """Make one optimizer update, without waiting for the device.
 
         Args:
             placed: A batch from `place`.
-            rates: float64 of shape (3,): learning rate, and AdamW's bias corrections `1 - beta1**t` and `1 - beta2**t`.
+            rates: A row of `schedule.rates`.
 
         Returns:
             Loss and global gradient norm (before clipping), both of the parameters before the update, as scalars of the
-            framework; without `Options.norms` and without clipping the norm is None.
+            framework; without `Options.norms` the norm may be None, where no clipping needs it.
         """
 
     def read(self, scalar: Any) -> float:
@@ -125,8 +131,23 @@ class Session(Protocol):
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of the program's current state, such as running means, in the session's precision."""
 
+    def averages(self) -> dict[str, np.ndarray]:
+        """Return copies of the parameters' moving averages, as `parameters`; empty where `train.ema` is 0."""
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """Return copies of all that changes from step to step, by the names of `saving.py`."""
+
+    def restore(self, mapping: Mapping[str, np.ndarray]) -> None:
+        """Go on from what a session saved, of this target or of another; nothing is compiled again.
+
+        Raises:
+            InputError: A tensor is missing, is of no use here, or has another shape.
+        """
+
     def reset(self, noise: Noise | None) -> None:
-        """Go back to the program's initial parameters and a zero optimizer state; nothing is compiled again.
+        """Go back to the program's initial parameters and averages, and a zero optimizer state.
+
+        Nothing is compiled again.
 
         Args:
             noise: Another draw of noise; a session opened with noise needs one, one opened without must get None.

@@ -27,6 +27,10 @@ CARRIERS = {
 }
 
 
+# What the name of a tensor ends with that mixed precision holds in a narrow dtype.
+NARROW_SUFFIX = ":narrow"
+
+
 @dataclass(frozen=True)
 class Narrow:
     """A tensor of a narrow dtype.

@@ -1,4 +1,4 @@
-"""Nodes in a float64 run: what is said to be float32 is float64, so that the run computes the same function."""
+"""Nodes in a float64 run: what is said to be float32, or narrower, is float64: the run computes the function itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .graph import Node
 
 # ONNX TensorProto.DataType numbers.
-_FLOAT, _DOUBLE = 1, 11
+_FLOAT, _HALF, _DOUBLE, _BRAIN = 1, 10, 11, 16
 # Attributes that name the dtype of what a node makes, and operators that make float32 without them.
 _DTYPES = ("dtype", "output_datatype", "output_dtype", "to")
 _UNLESS_SAID: Mapping[str, Mapping[str, Any]] = {
@@ -28,11 +28,14 @@ _UNLESS_SAID: Mapping[str, Mapping[str, Any]] = {
 
 
 def widened_node(node: Node, precision: str) -> Node:
-    """Return a node that makes float64 where it says, or has by default, that it makes float32, in a float64 run."""
+    """Return a node that in a float64 run makes float64 where it says, or has by default, that it makes float32.
+
+    So it does for bfloat16 and float16: programs have them from mixed precision only, which a float64 run has not.
+    """
     if precision != "float64":
         return node
     stated = {**_UNLESS_SAID.get(node.op, {}), **node.attributes}
-    wide: dict[str, Any] = {name: _DOUBLE for name in _DTYPES if stated.get(name) == _FLOAT}
+    wide: dict[str, Any] = {name: _DOUBLE for name in _DTYPES if stated.get(name) in {_FLOAT, _HALF, _BRAIN}}
     wide.update({name: value.astype("float64") for name, value in stated.items() if _is_float32(value)})
     return replace(node, attributes={**node.attributes, **wide}) if wide else node
 

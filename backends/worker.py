@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 import io
 import json
 import os
 import platform
 import queue
-import re
 import resource
 import sys
 import threading
@@ -26,18 +24,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .checkpoint import Belonging, Folder
 from .data import batches_digest
 from .errors import StackproofError, UnsupportedError
+from .installed import installed_versions
+from .mixed import PRECISIONS
 from .noise import Noise
-from .program import load
+from .program import load, tensors_digest
 from .reading import spec_from_dict
 from .session import Options
 from .training import make_feed, time_steps, train
+from .workload_lines import CommandError
+from .workload_process import kill_all
+from .workload_runs import CommandRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TextIO
 
+    from .checkpoint import Checkpoint
     from .program import Program
     from .session import Session
     from .spec import Spec
@@ -60,20 +65,27 @@ def main(arguments: list[str]) -> int:
     commands, protocol = _listen(), _take_stdout()
     job = json.loads(job_path.read_text(encoding="utf-8"))
     evidence: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "target": job["target"], "error": None}
-    runner = None
+    runner: Runner | CommandRunner | None = None
     try:
-        runner = Runner(job, evidence)
+        runner = _runner(job, evidence)
         runner.run_all()
     except Exception as error:  # noqa: BLE001 - whatever went wrong is evidence
-        traceback.print_exc()
+        if not isinstance(error, CommandError):
+            traceback.print_exc()
         evidence["error"] = _error(error)
-    evidence["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    evidence["peak_memory_bytes"] = max(own, evidence.get("peak_memory_bytes", 0))
     _write(evidence_path, json.dumps(evidence, allow_nan=False).encode())
     if runner is None or evidence["error"]:
         return 1
     if job["serve"]:
         runner.serve(commands, protocol)
     return 0
+
+
+def _runner(job: dict[str, Any], evidence: dict[str, Any]) -> Runner | CommandRunner:
+    """Return what carries out a job: the runs of a program, or those of a command of the spec's own."""
+    return CommandRunner(job, evidence) if "workload" in job["spec"] else Runner(job, evidence)
 
 
 class Runner:
@@ -93,7 +105,7 @@ class Runner:
         module.prepare(self._job["threads"], self._job["device"])
         self._evidence.update(
             python=platform.python_version(),
-            versions=_versions(),
+            versions=installed_versions(),
             platform=asdict(module.describe()),
             threads=self._job["threads"],
             program_digest=self._program.digest,
@@ -106,8 +118,21 @@ class Runner:
     def run_all(self) -> None:
         """Make each run of the job and record it."""
         for run in self._job["runs"]:
-            session = self._session(run)
-            self._evidence["runs"].append(self._record(run, session, train(session, self._feed)))
+            folder = self._checkpoints(run)
+            found = None if folder is None else folder.found(resume=self._job.get("resume", False))
+            session = self._session(run, found)
+            made = self._record(run, session, train(session, self._feed, folder, found))
+            self._evidence["runs"].append(made if folder is None else {**made, "resumed_from": found and found.step})
+
+    def _checkpoints(self, run: dict[str, Any]) -> Folder | None:
+        """Return where a run's checkpoints are kept: each run of a job has a folder of its own."""
+        asked = self._job.get("checkpoint")
+        if asked is None:
+            return None
+        noise = json.dumps(run["noise"], sort_keys=True)
+        kind = f"{run['name']} in {run['precision']} with noise {noise}"
+        belonging = Belonging(self._spec.digest, self._program.digest, kind)
+        return Folder(Path(asked["folder"]) / run["name"], asked["every"], belonging, self._job["target"])
 
     def serve(self, commands: queue.Queue[str], protocol: TextIO) -> None:
         """Time steps of the last run's session on command, until told to quit."""
@@ -121,27 +146,39 @@ class Runner:
             answer = {"event": "steps", "count": command["count"], "seconds": wall, "cpu_seconds": processor}
             _say(protocol, answer)
 
-    def _session(self, run: dict[str, Any]) -> Session:
-        """Return a session at its initial parameters, compiled anew only where precision or execution differ."""
+    def _session(self, run: dict[str, Any], found: Checkpoint | None = None) -> Session:
+        """Return a session at its initial parameters, compiled anew only where precision or execution differ.
+
+        A run that goes on keeps to the execution that it began in: the bits of another might be others.
+        """
         noise = Noise(**run["noise"]) if run["noise"] else None
         execution = run.get("execution", "compiled")
-        key = (run["precision"], run["compile"], execution, noise is None)
+        if execution == "auto" and found is not None and found.target == self._job["target"]:
+            execution = found.execution
+        precision = run["precision"]
+        # Noise as large as narrow products round needs the program that has them.
+        mixing = self._spec.train.precision if noise is not None and noise.narrow else precision
+        dtype, narrow = "float32" if precision in PRECISIONS else precision, PRECISIONS.get(mixing, "")
+        options = Options(dtype, run["compile"], noise, execution, narrow=narrow)
+        key = (dtype, narrow, run["compile"], execution, noise is None)
         if self._open is not None and self._open[0] == key:
             self._open[1].reset(noise)
             return self._open[1]
         self._open = None
-        session: Session = self._target.open_session(
-            self._program, self._spec, Options(run["precision"], run["compile"], noise, execution)
-        )
+        session: Session = self._target.open_session(self._program, self._spec, options)
         self._open = (key, session)
         return session
 
     def _record(self, run: dict[str, Any], session: Session, made: Trajectory) -> dict[str, Any]:
         path = Path(self._job["tensors"]) / f"{run['name']}.npz"
         _write(path, _packed(made.parameters))
-        state = session.state() if self._program.state else {}
-        if state:
-            _write(path.with_suffix(".state.npz"), _packed(state))
+        more = {
+            "state": session.state() if self._program.state else {},
+            "averages": session.averages() if self._spec.train.ema else {},
+        }
+        files = {kind: path.with_suffix(f".{kind}.npz") for kind, tensors in more.items() if tensors}
+        for kind, file in files.items():
+            _write(file, _packed(more[kind]))
         return {
             **run,
             "mode": session.mode,
@@ -152,7 +189,8 @@ class Runner:
             "grad_norms": made.grad_norms,
             "parameters_digest": made.digest,
             "parameters_file": path.name,
-            **({"state_file": path.with_suffix(".state.npz").name} if state else {}),
+            **{f"{kind}_file": file.name for kind, file in files.items()},
+            **({"averages_digest": tensors_digest(more["averages"])} if more["averages"] else {}),
             "seconds": {"first_step": made.first_step, "rest": made.rest},
         }
 
@@ -178,16 +216,6 @@ def _import_target(target: str) -> Any:
         raise UnsupportedError(
             f"the environment {sys.prefix} does not have {target}: install it there, or choose another backend or venv"
         ) from error
-
-
-def _versions() -> dict[str, str]:
-    """Return the version of every installed distribution by normalised name."""
-    found: dict[str, str] = {}
-    for distribution in importlib.metadata.distributions():
-        name = distribution.metadata["Name"]
-        if name:
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
-    return dict(sorted(found.items()))
 
 
 def _error(error: Exception) -> dict[str, Any]:
@@ -223,6 +251,7 @@ def _listen() -> queue.Queue[str]:
         with contextlib.suppress(ValueError, OSError):
             for line in _lines():
                 commands.put(line)
+        kill_all()
         os._exit(3)
 
     threading.Thread(target=read, daemon=True, name="commands").start()

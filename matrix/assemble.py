@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..compat.verdict import VERDICTS
 from .judge.cell import Judgement, judge_cell
+from .judge.command import CommandJudge, judge_command, judge_commands
 from .judge.spec import SpecJudge, judge_spec
 from .report.summary import summarise
 
@@ -47,7 +48,7 @@ def assemble(done: Certified) -> dict[str, Any]:
     judges = {spec.name: _judge(done, spec) for spec in done.matrix.specs}
     used = {record.cell.spec for record in done.records}
     minimum = done.matrix.throughput.minimum_ratio
-    cells = [_cell(record, judge_cell(record, judges[record.cell.spec], minimum)) for record in done.records]
+    cells = [_cell(record, _judged(record, judges[record.cell.spec], minimum)) for record in done.records]
     return {
         "schema_version": SCHEMA_VERSION,
         "stackproof": __version__,
@@ -60,10 +61,18 @@ def assemble(done: Certified) -> dict[str, Any]:
     }
 
 
-def _judge(done: Certified, spec: Spec) -> SpecJudge:
+def _judge(done: Certified, spec: Spec) -> SpecJudge | CommandJudge:
     program = done.site.programs[spec.name]
+    if spec.workload is not None:
+        return judge_commands(spec, program.digest, done.records, done.site.store.blob)
     start = {"program": program.digest, "data": program.data_digest}
     return judge_spec(spec, start, done.records, done.site.store.blob)
+
+
+def _judged(record: CellRecord, judge: SpecJudge | CommandJudge, minimum: float) -> Judgement:
+    if isinstance(judge, CommandJudge):
+        return judge_command(record, judge, minimum)
+    return judge_cell(record, judge, minimum)
 
 
 def _totals(cells: Sequence[dict[str, Any]], done: Certified) -> dict[str, Any]:
@@ -79,17 +88,17 @@ def _totals(cells: Sequence[dict[str, Any]], done: Certified) -> dict[str, Any]:
     }
 
 
-def _spec(spec: Spec, judge: SpecJudge) -> dict[str, Any]:
+def _spec(spec: Spec, judge: SpecJudge | CommandJudge) -> dict[str, Any]:
+    reference = None if isinstance(judge, CommandJudge) else _reference(judge)
+    return {"name": spec.name, "digest": spec.digest, "summary": summarise(spec), "reference": reference}
+
+
+def _reference(judge: SpecJudge) -> dict[str, Any]:
     return {
-        "name": spec.name,
-        "digest": spec.digest,
-        "summary": summarise(spec),
-        "reference": {
-            "frameworks": list(judge.reference.frameworks) if judge.reference else [],
-            "agreement": _finite(judge.reference.agreement) if judge.reference else None,
-            "agrees": bool(judge.reference and judge.reference.agrees),
-            "why": judge.reference.why if judge.reference else "no cell of this spec ran",
-        },
+        "frameworks": list(judge.reference.frameworks) if judge.reference else [],
+        "agreement": _finite(judge.reference.agreement) if judge.reference else None,
+        "agrees": bool(judge.reference and judge.reference.agrees),
+        "why": judge.reference.why if judge.reference else "no cell of this spec ran",
     }
 
 

@@ -47,6 +47,9 @@ def compare(spec: Spec, names: Sequence[str], settings: Settings) -> dict[str, A
         UnsupportedError: A backend has no rule for an operator of the model.
         OutsideError: The cache folder cannot be used.
     """
+    if spec.workload is not None:
+        what = "runs a command of its own, and this compares one program on several frameworks"
+        raise InputError(spec.name, [Fault("workload", f"{what}: use train, or certify over several stacks")])
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     stacks = [read_backend(name, python) for name in names]
     if not stacks or len(set(stacks)) < len(stacks):

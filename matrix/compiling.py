@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..backends.models.build import build_program
 from ..backends.spec import Onnx
+from .workload_files import with_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,15 +29,17 @@ def compile_spec(spec: Spec) -> Program:
 
 
 def with_file(spec: Spec, path: Path) -> Spec:
-    """Return a spec that knows its model's file, if it has one, by its content.
+    """Return a spec that knows its model's file, or those of its command, if it has any, by their content.
 
     Args:
         spec: The spec.
-        path: Its file, which the model's path is relative to.
+        path: Its file, which their paths are relative to.
 
     Raises:
-        InputError: The model's file is missing, or another one than the spec's `digest` says.
+        InputError: A file is missing, or another one than the spec's `digest` says.
     """
+    if spec.workload is not None:
+        return with_files(spec, path)
     return _of_spec().with_file(spec, path) if isinstance(spec.model, Onnx) else spec
 
 

@@ -57,11 +57,13 @@ class Evidence:
         document: Its tables.
         parameters: The content of each run's file of final parameters, in the order of its runs.
         states: The content of each run's file of final state; None where a program has none.
+        averages: The content of each run's file of moving averages; None where a spec asks for none.
     """
 
     document: dict[str, Any]
     parameters: tuple[bytes, ...]
     states: tuple[bytes | None, ...] = ()
+    averages: tuple[bytes | None, ...] = ()
 
 
 def read_evidence(path: Path, names: Collection[str]) -> Evidence:
@@ -92,7 +94,10 @@ def read_evidence(path: Path, names: Collection[str]) -> Evidence:
     return Evidence(
         document,
         tuple(_read_tensors(run, "parameters_file", folder) for run in runs),
-        tuple(_read_tensors(run, "state_file", folder) if "state_file" in run else None for run in runs),
+        *(
+            tuple(_read_tensors(run, key, folder) if key in run else None for run in runs)
+            for key in ("state_file", "averages_file")
+        ),
     )
 
 

@@ -6,7 +6,8 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..backends.noise import FLOAT32_UNIT
+from ..backends.mixed import PRECISIONS
+from ..backends.noise import FLOAT32_UNIT, NARROW_UNITS
 from ..compat.cell import FRAMEWORK_PACKAGES
 from ..containers.resolve import has_driver
 from .store import digest_of
@@ -40,7 +41,10 @@ _INDEX_SETTINGS: Final = (
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled spec, ready to be handed to workers: its digest and the file it is in."""
+    """A compiled spec, ready to be handed to workers: its digest and the file it is in.
+
+    Of a spec that has a command of its own it is the zip of that command's files, and there is no data.
+    """
 
     spec: Spec
     digest: str
@@ -51,15 +55,20 @@ class Program:
 def plan_runs(spec: Spec, stack: Stack) -> list[dict[str, Any]]:
     """Return the runs of a cell's evidence: the float64 reference, its noise draws, and the run that is judged.
 
-    The judged run comes first: a framework that cannot make it at all is told so soonest.
+    The judged run comes first: a framework that cannot make it at all is told so soonest. A command of the spec's own
+    has only that one.
     """
+    if spec.workload is not None:
+        return [plan_measured(spec)]
     wide = {"precision": "float64", "compile": _REFERENCE_COMPILED[stack.framework]}
     runs = [plan_measured(spec), {"name": "reference", **wide, "noise": None}]
     if spec.train.precision == "float64":
         return runs
     # Each stack has draws of its own, so that the cells of a spec try different ones.
     first = int.from_bytes(hashlib.sha256(stack.id.encode()).digest()[:4], "little")
-    draws = [{"seed": first + draw, "unit": NOISE_UNIT} for draw in range(NOISE_DRAWS)]
+    dtype = PRECISIONS.get(spec.train.precision)
+    narrow = {"narrow": NOISE_UNIT / FLOAT32_UNIT * NARROW_UNITS[dtype]} if dtype else {}
+    draws = [{"seed": first + draw, "unit": NOISE_UNIT, **narrow} for draw in range(NOISE_DRAWS)]
     return [*runs, *({"name": f"noise{place}", **wide, "noise": draw} for place, draw in enumerate(draws))]
 
 
@@ -70,6 +79,8 @@ def plan_measured(spec: Spec, execution: str = "") -> dict[str, Any]:
         spec: The spec.
         execution: The execution that an earlier run of it chose, to be kept to; as the spec asks where left out.
     """
+    if spec.workload is not None:
+        return {"name": "measured"}
     train = spec.train
     asked = {"precision": train.precision, "compile": train.compile, "execution": execution or train.mode}
     return {"name": "measured", **asked, "noise": None}
@@ -97,6 +108,7 @@ def make_job(
         "tensors": str(tensors),
         "runs": runs,
         "serve": False,
+        **({"folder": program.spec.folder} if program.spec.workload is not None else {}),
     }
 
 

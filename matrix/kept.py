@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM: Final = "program.npz"
+AVERAGED: Final = "averaged.npz"
 RUN: Final = "run.json"
 
 
@@ -26,6 +27,8 @@ def keep_run(
     folder: Path, program: Path, run: Mapping[str, Any], blob: Callable[[str], bytes], tables: Mapping[str, Any]
 ) -> None:
     """Keep a trained program in a folder, with what `train --json` says of the run.
+
+    Where the run has moving averages, the program with these as its parameters is kept beside it.
 
     Args:
         folder: Where; made if it is not there.
@@ -43,9 +46,16 @@ def keep_run(
         parameters=_ordered(_arrays(blob(run["parameters_blob"])), untrained.parameters),
         state=_ordered(_arrays(blob(run["state_blob"])), untrained.state) if "state_blob" in run else untrained.state,
     )
+    programs = {PROGRAM: trained}
+    if "averages_blob" in run:
+        averages = _ordered(_arrays(blob(run["averages_blob"])), untrained.parameters)
+        programs[AVERAGED] = replace(trained, parameters=averages)
     with outside(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        replace_file(folder / PROGRAM, dump(trained))
+        for name, program_of in programs.items():
+            replace_file(folder / name, dump(program_of))
+        if AVERAGED not in programs:
+            (folder / AVERAGED).unlink(missing_ok=True)
         replace_file(folder / RUN, json.dumps(tables, indent=1).encode())
 
 

@@ -9,6 +9,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from ..backends.workload_lines import CommandError
 from .logs import decisive_lines, last_exception, read_tail
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def _by_itself(ending: Ending, text: str, written: dict[str, Any] | None) -> tup
     if isinstance(error, dict):
         if error.get("exit_code") == _REFUSED:
             return "refused", str(error.get("message"))
-        said = f"{error.get('kind')}: {error.get('message')}"
+        told = "" if error.get("kind") == CommandError.__name__ else f"{error.get('kind')}: "
+        said = f"{told}{error.get('message')}"
         return _crash(said.splitlines()[0][:_LONGEST], said)
     if ending.status != 0:
         said = last_exception(text)

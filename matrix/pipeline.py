@@ -24,6 +24,7 @@ from .resume import begin, check_begun, complete
 from .running import work_folder
 from .site import Settings, open_site
 from .store import Store, sole_use
+from .workload_files import check_engine_of_commands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,6 +70,7 @@ def certify(request: Request) -> dict[str, Any]:
     matrix = request.matrix
     cells = select(expand(matrix), request.cells) if request.cells else expand(matrix)
     check_engine(matrix, cells, request.settings.engine)
+    check_engine_of_commands(matrix, cells, request.settings.engine)
     if request.resume:
         check_begun(folder, matrix)
     with sole_use(folder), Store(folder) as store:

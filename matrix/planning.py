@@ -18,6 +18,7 @@ from .pruning import find_impossible
 from .running import find_run
 from .site import Settings, open_site
 from .store import DATABASE, Store
+from .workload_files import check_engine_of_commands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +53,7 @@ def plan(matrix: Matrix, folder: Path, pattern: str = "", engine: str = "venv") 
     """
     cells = select(expand(matrix), pattern) if pattern else expand(matrix)
     check_engine(matrix, cells, engine)
+    check_engine_of_commands(matrix, cells, engine)
     with contextlib.ExitStack() as stack:
         home = folder if (folder / DATABASE).exists() else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         site = open_site(home, stack.enter_context(Store(home)), matrix, Settings(engine=engine))

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..compat.errors import OutsideError, StoppedError
 from ..containers.image import Image
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from .launch import Outcome
     from .records import Home
     from .site import Site
+
+
+# Seconds that a worker has beside those of a command that it runs, to begin and to end it.
+_AROUND: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -131,19 +135,26 @@ def prepare(
         folder=folder,
         device=site.run.device,
         threads=site.run.threads,
-        time_limit=float(site.run.time_limit),
+        time_limit=time_limit_of(site, cell),
         memory_limit=site.run.memory_limit * 1024 * 1024,
         image=image,
         program=program.path,
     )
 
 
+def time_limit_of(site: Site, cell: Cell) -> float:
+    """Return the seconds that a cell's worker may take; of a command of the spec's own, the spec says it."""
+    workload = site.programs[cell.spec].spec.workload
+    return float(site.run.time_limit) if workload is None else workload.seconds + _AROUND
+
+
 def collect(site: Site, request: Request, outcome: Outcome | None = None) -> dict[str, Any]:
     """Take a worker's evidence and tensors into the store.
 
     Returns:
-        The evidence; each run names its final parameters' file in the store as `parameters_blob`, that of its final
-        state, if any, as `state_blob`, and the image that it was made in, if any, as `image_digest`.
+        The evidence; each run names its final parameters' file in the store as `parameters_blob`, those of its final
+        state and averages, if any, as `state_blob` and `averages_blob`, and the image that it was made in, if any, as
+        `image_digest`.
 
     Raises:
         EvidenceError: The evidence is not of the form that workers write.
@@ -153,12 +164,12 @@ def collect(site: Site, request: Request, outcome: Outcome | None = None) -> dic
         names = [run["name"] for run in json.loads(request.job.read_bytes())["runs"]]
         evidence = read_evidence(request.evidence, names)
         document = evidence.document
-        for run, content, state in zip(document["runs"], evidence.parameters, evidence.states, strict=True):
-            del run["parameters_file"]
-            run["parameters_blob"] = f"{site.store.put_blob(content, '.npz')}.npz"
-            if state is not None:
-                del run["state_file"]
-                run["state_blob"] = f"{site.store.put_blob(state, '.npz')}.npz"
+        held = {"parameters": evidence.parameters, "state": evidence.states, "averages": evidence.averages}
+        for place, run in enumerate(document["runs"]):
+            for kind, contents in held.items():
+                if (content := contents[place]) is not None:
+                    del run[f"{kind}_file"]
+                    run[f"{kind}_blob"] = f"{site.store.put_blob(content, '.npz')}.npz"
             if request.image is not None:
                 run["image_digest"] = request.image.content_digest
     if outcome is not None:

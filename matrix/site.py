@@ -18,6 +18,7 @@ from .jobs import Program
 from .machine import read_machine
 from .progress import Reporter
 from .store import outside
+from .workload_files import pack_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -149,6 +150,9 @@ def _open_images(matrix: Matrix, settings: Settings) -> Images | None:
 
 
 def _compile(folder: Path, store: Store, spec: Spec, settings: Settings) -> Program:
+    if spec.workload is not None:
+        kept = store.put_blob(pack_files(spec), ".zip")
+        return Program(spec, kept, "", folder / "evidence" / f"{kept}.zip")
     made = settings.adapt(compile_spec(spec))
     kept = store.put_blob(programs.dump(made), ".npz")
     path = folder / "evidence" / f"{kept}.npz"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ from ..containers.engine.connect import connect
 from ..containers.image import image_of
 from ..containers.venv import cache_folder, environment_of
 from .config import Matrix, RunSettings
+from .going_on import Checkpoints
 from .importing.supported import check_rules
 from .jobs import plan_measured
 from .kept import keep_run, start_from
@@ -27,8 +28,10 @@ from .site import Settings, open_site
 from .store import Store, outside
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..backends.program import Program
-    from ..backends.spec import Gpt, Spec
+    from ..backends.spec import Spec
     from ..compat.cell import Stack
     from .records import Home, Made
     from .site import Site
@@ -57,6 +60,7 @@ class Run:
         weights: A safetensors file to start from; None for the spec's own initial tensors.
         names: What the file calls its tensors: one of `exporting.names.CONVENTIONS`, or empty where it says so itself.
         keep: Folder that the trained program is kept in, for `export`; None to keep nothing.
+        checkpoints: What is kept on the way.
     """
 
     spec: Spec
@@ -68,6 +72,7 @@ class Run:
     weights: Path | None = None
     names: str = ""
     keep: Path | None = None
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
 
 
 def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
@@ -82,6 +87,8 @@ def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
         FailedError: The run failed; the message says how.
         OutsideError: Package index, engine, network or disk failed.
     """
+    _check_command(run)
+    run.checkpoints.check(engine=run.engine, has_command=run.spec.workload is not None)
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     stack = read_backend(run.backend, python)
     matrix = Matrix(
@@ -101,10 +108,30 @@ def train(run: Run, settings: Settings | None = None) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _check_command(run: Run) -> None:
+    """Refuse what does not go together with a command of the spec's own.
+
+    Raises:
+        InputError: It is to run in an image, from given weights, or to leave a trained program.
+    """
+    if run.spec.workload is None:
+        return
+    why = {
+        "--engine": (run.engine != "venv", f"runs in a venv only, not in an image of {run.engine}"),
+        "--weights": (run.weights is not None, "has tensors of its own: let its command read them"),
+        "--out": (run.keep is not None, "has no program to keep: let its command write what is to be kept"),
+    }
+    wrong = {option: what for option, (given, what) in why.items() if given}
+    faults = [Fault(option, f"a spec with [workload] {what}; leave {option} out") for option, what in wrong.items()]
+    if faults:
+        raise InputError(run.spec.name, faults)
+
+
 def _train(site: Site, stack: Stack, run: Run) -> dict[str, Any]:
     environment = _home(site, stack, run)
     cell = Cell(stack, run.spec.name)
     request = prepare(site, cell, environment, "run", [plan_measured(run.spec)])
+    run.checkpoints.ask(request)
     site.reporter.start("run", cell.id)
     outcome = run_worker(request, site.cancel)
     if not outcome.ok:
@@ -155,8 +182,9 @@ def _error(failure: Failure) -> StackproofError:
 
 def _tables(document: dict[str, Any], run: Run) -> dict[str, Any]:
     made = document["runs"][0]
-    steps = run.spec.train.steps
-    pace = (steps - 1) / made["seconds"]["rest"] if steps > 1 else None
+    steps = run.spec.train.steps - (made.get("resumed_from") or 0)
+    rest = made["seconds"]["rest"]
+    pace = (steps - 1) / rest if steps > 1 and rest else None
     return {
         "schema_version": SCHEMA_VERSION,
         "spec": run.spec.name,
@@ -167,16 +195,24 @@ def _tables(document: dict[str, Any], run: Run) -> dict[str, Any]:
         "versions": document["versions"],
         "losses": made["losses"],
         "grad_norms": made["grad_norms"],
-        "final_params_digest": made["parameters_digest"],
+        "final_params_digest": made["parameters_digest"] or None,
         "steps_per_second": pace,
-        "tokens_or_samples_per_second": pace * _units(run.spec) if pace else None,
+        "tokens_or_samples_per_second": _throughput(run.spec, made, pace),
         "time_to_first_step_s": made["seconds"]["first_step"],
         "import_s": document["seconds"]["import"],
         "peak_memory_bytes": document["peak_memory_bytes"],
     }
 
 
+def _throughput(spec: Spec, made: Mapping[str, Any], pace: float | None) -> float | None:
+    """Return tokens or samples per second; None where a command does not report its samples."""
+    if not pace:
+        return None
+    if spec.workload is None:
+        return pace * _units(spec)
+    return made["samples"] / made["seconds"]["rest"] if made["samples"] is not None else None
+
+
 def _units(spec: Spec) -> int:
-    """Return what one step takes in: tokens for gpt, else samples."""
-    model: Gpt | Any = spec.model
-    return spec.data.batch * (model.context if model.kind == "gpt" else 1)
+    """Return what one step takes in: tokens for models of text, else samples."""
+    return spec.train.accumulate * spec.data.batch * int(getattr(spec.model, "context", 1))

@@ -152,7 +152,9 @@ class Watch:
     def _measure(self) -> None:
         now = time.monotonic()
         if now - self._looked > _LOOK_ALL:
-            self._family, self._looked = process.members(self.child.pid), now
+            # A command of a spec's own leads a session of its own.
+            family = {*process.members(self.child.pid), *process.marked(self._mark)}
+            self._family, self._looked = tuple(family), now
         together = process.resident_bytes({self.child.pid, *self._family})
         self._peak = max(self._peak, together, process.peak_bytes(self.child.pid))
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StackproofError
-from ..spec import Cnn, Gpt, Onnx, Resnet
-from . import cnn, gpt, mlp, resnet
+from ..spec import Bert, Cnn, Gpt, Llama, Mlp, Moe, Onnx, Resnet, Unet, Vit, as_gpt
+from . import bert, cnn, gpt, mlp, moe, resnet, unet, vit
 from .graph import Graph
+from .losses import add_loss, add_token_loss
 
 if TYPE_CHECKING:
     from ..program import Program
     from ..spec import Spec
+
+# The models that give scores of classes, or numbers, for a sample as a whole.
+_WHOLE: dict[type, Any] = {Mlp: mlp, Cnn: cnn, Resnet: resnet, Vit: vit}
 
 
 def build_program(spec: Spec) -> Program:
@@ -23,35 +27,28 @@ def build_program(spec: Spec) -> Program:
     Returns:
         A program whose inputs are what `data.batch` makes for the spec.
     """
-    graph = Graph(spec.train.seed)
-    model = spec.model
-    if isinstance(model, Gpt):
-        output = gpt.add_model(graph, model, spec.data.batch)
-        scores, labels = _per_token(graph, model, spec.data.batch, output)
-        loss = graph.add("SoftmaxCrossEntropyLoss", (scores, labels), "loss", reduction="mean")
-        return graph.finish(spec.name, loss, (output,))
-    if isinstance(model, Cnn):
-        output = cnn.add_model(graph, model, spec.data.batch)
-    elif isinstance(model, Resnet):
-        output = resnet.add_model(graph, model, spec.data.batch)
-    elif isinstance(model, Onnx):
+    graph, model = Graph(spec.train.seed), spec.model
+    if isinstance(model, Onnx):
         raise StackproofError(f"spec {spec.name}: a model file is compiled by the importer, not built here")
+    if isinstance(model, (Gpt, Llama, Moe, Bert)):
+        output, loss = _add_words(graph, spec, model)
+    elif isinstance(model, Unet):
+        output = unet.add_model(graph, model, spec.data.batch)
+        loss = add_loss(graph, spec.train, output, (spec.data.batch, model.outputs, *model.image[1:]))
     else:
-        output = mlp.add_model(graph, model, spec.data.batch)
-    return graph.finish(spec.name, _add_loss(graph, spec, output, model.outputs), (output,))
+        output = _WHOLE[type(model)].add_model(graph, model, spec.data.batch)
+        loss = add_loss(graph, spec.train, output, (spec.data.batch, model.outputs))
+    return graph.finish(spec.name, loss, (output,))
 
 
-def _per_token(graph: Graph, model: Gpt, batch: int, logits: str) -> tuple[str, str]:
-    targets = graph.input("targets", "int64", (batch, model.context))
-    shape = graph.integers("per_token", -1, model.vocabulary)
-    scores = graph.add("Reshape", (logits, shape), "token_logits")
-    return scores, graph.add("Reshape", (targets, graph.integers("flat", -1)), "token_targets")
-
-
-def _add_loss(graph: Graph, spec: Spec, output: str, outputs: int) -> str:
-    if spec.train.loss == "cross-entropy":
-        labels = graph.input("labels", "int64", (spec.data.batch,))
-        return graph.add("SoftmaxCrossEntropyLoss", (output, labels), "loss", reduction="mean")
-    targets = graph.input("targets", "float32", (spec.data.batch, outputs))
-    error = graph.add("Sub", (output, targets), "error")
-    return graph.add("ReduceMean", (graph.add("Mul", (error, error), "squared_error"),), "loss", keepdims=0)
+def _add_words(graph: Graph, spec: Spec, model: Gpt | Llama | Moe | Bert) -> tuple[str, str]:
+    """Add a model that gives scores of words, and return the names of its output and of the loss."""
+    balance = ""
+    if isinstance(model, Bert):
+        output = bert.add_model(graph, model, spec.data.batch)
+    elif isinstance(model, Moe):
+        output, balance = moe.add_model(graph, model, spec.data.batch)
+    else:
+        output = gpt.add_model(graph, as_gpt(model), spec.data.batch)
+    loss = add_token_loss(graph, spec.train, output, (spec.data.batch, model.context, model.vocabulary))
+    return output, graph.add("Add", (loss, balance), "loss.balanced") if balance else loss

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..draws import uniform
 from ..program import Input, Node, Program
+from ..seeded_dropout import OPERATOR, STEP, attributes_of, is_step, step_input
 
 if TYPE_CHECKING:
     from ..graph import Attribute
@@ -72,6 +73,21 @@ class Graph:
     def add_all(self, op: str, inputs: tuple[str, ...], outputs: tuple[str, ...], **attributes: Attribute) -> None:
         """Append an operator with any number of outputs."""
         self._nodes.append(Node(op, inputs, outputs, attributes))
+
+    def dropout(self, source: str, name: str, ratio: float) -> str:
+        """Add dropout of elements, and return its output's name; without a ratio the source stays as it is."""
+        return self._drop(source, name, ratio, rows=False)
+
+    def drop_rows(self, source: str, name: str, ratio: float) -> str:
+        """Add dropout of whole samples, and return its output's name; without a ratio the source stays as it is."""
+        return self._drop(source, name, ratio, rows=True)
+
+    def _drop(self, source: str, name: str, ratio: float, *, rows: bool) -> str:
+        if not ratio:
+            return source
+        if not any(map(is_step, self._inputs)):
+            self._inputs.append(step_input())
+        return self.add(OPERATOR, (source, STEP), name, **attributes_of(name, ratio, self._seed, rows=rows))
 
     def finish(self, name: str, loss: str, outputs: tuple[str, ...]) -> Program:
         """Return the program."""

@@ -17,7 +17,8 @@ def add_model(graph: Graph, model: Mlp, batch: int) -> str:
     current, width = graph.input("features", "float32", (batch, model.inputs)), model.inputs
     for index, size in enumerate(model.hidden):
         linear = add_linear(graph, f"layer{index}", current, width, size)
-        current, width = graph.add(_ACTIVATIONS[model.activation], (linear,), f"layer{index}.out"), size
+        active = graph.add(_ACTIVATIONS[model.activation], (linear,), f"layer{index}.out")
+        current, width = graph.dropout(active, f"layer{index}.dropped", model.dropout), size
     return add_linear(graph, "head", current, width, model.outputs, output="logits")
 
 

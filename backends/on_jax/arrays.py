@@ -191,6 +191,20 @@ def search(keys: Any, tensor: Any) -> Any:
     return cast(jnp.searchsorted(keys, tensor), "int64")
 
 
+def shifted_right(tensor: Any, count: int) -> Any:
+    """Return int32 bits moved down by 1 to 31 places, with zeros above."""
+    return jax.lax.shift_right_logical(tensor, jnp.full_like(tensor, count))
+
+
+def settled(tensor: Any) -> Any:
+    """Return a vector as it is: XLA works it out once."""
+    return tensor
+
+
+exclusive, shifted_left = jnp.bitwise_xor, jnp.left_shift
+
+
 select, turned, padded = jnp.where, jnp.transpose, jnp.pad
 floor, rint, exp, smaller, larger = jnp.floor, jnp.rint, jnp.exp, jnp.minimum, jnp.maximum
 converted, matmul = casting.cast, products.matmul
+sqrt, sign = jnp.sqrt, jnp.sign

@@ -1,7 +1,4 @@
-"""The update rules on JAX. Formulas: `docs/training.md`; they are the same on every target.
-
-Tensors travel as dictionaries by parameter name; the optimizer's state is such a dictionary per quantity.
-"""
+"""The optimizer on JAX: every update by the shared rules of `backends/optimizers.py`. XLA fuses them."""
 
 from __future__ import annotations
 
@@ -9,20 +6,38 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
+from ..optimizer_groups import parts
+from ..optimizer_rules import Before
+from ..optimizers import apply, held_of, state_shapes
+from . import arrays
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from jax import Array
 
     from ..spec import Optimizer
 
     Tensors = dict[str, Array]
-    State = dict[str, Tensors]
+    Orders = Mapping[str, Sequence[int]]
+
+_AS_THEY_ARE: Orders = {}
 
 
-def state_names(optimizer: Optimizer) -> tuple[str, ...]:
-    """Return the quantities that an optimizer keeps per parameter; each begins at zero."""
-    if optimizer.kind == "adamw":
-        return ("first", "second")
-    return ("velocity",) if optimizer.momentum > 0.0 else ()
+def new_state(optimizer: Optimizer, parameters: Tensors, orders: Orders = _AS_THEY_ARE) -> Tensors:
+    """Return the optimizer's tensors before the first update, by slot and parameter, such as `first/weight`.
+
+    Args:
+        optimizer: The rule.
+        parameters: Tensors by name.
+        orders: For parameters in another order than the program's, its axis at each place.
+
+    Raises:
+        UnsupportedError: A group or pattern of the optimizer is of no parameter.
+    """
+    dtypes = {name: parameter.dtype for name, parameter in parameters.items()}
+    shapes = state_shapes(optimizer, parameters, orders)
+    return {key: jnp.zeros(shape, dtypes[key.partition("/")[2]]) for key, shape in shapes.items()}
 
 
 def global_norm(gradients: Tensors) -> Array:
@@ -39,8 +54,13 @@ def clipped(gradients: Tensors, norm: Array, largest: float) -> Tensors:
 
 
 def update(
-    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: Array
-) -> tuple[Tensors, State]:
+    optimizer: Optimizer,
+    parameters: Tensors,
+    gradients: Tensors,
+    state: Tensors,
+    rates: Array,
+    orders: Orders = _AS_THEY_ARE,
+) -> tuple[Tensors, Tensors]:
     """Make one update.
 
     Args:
@@ -48,42 +68,18 @@ def update(
         parameters: Tensors before the update.
         gradients: Their gradients, clipped.
         state: The optimizer's tensors before the update.
-        rates: Shape (3,): learning rate and AdamW's two bias corrections.
+        rates: Shape (4,): a row of `schedule.rates`.
+        orders: For parameters in another order than the program's, its axis at each place.
 
     Returns:
         Parameters and state after it.
     """
-    rule = _adamw if optimizer.kind == "adamw" else _sgd
-    return rule(optimizer, parameters, gradients, state, rates)
-
-
-def _adamw(
-    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: Array
-) -> tuple[Tensors, State]:
-    """AdamW (Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm 2)."""
-    (decay_first, decay_second), (rate, correct_first, correct_second) = optimizer.betas, rates
-    scale, shrink, root = rate / correct_first, 1.0 - rate * optimizer.weight_decay, 1.0 / jnp.sqrt(correct_second)
-    changed: State = {"first": {}, "second": {}}
-    updated = {}
-    for name, gradient in gradients.items():
-        first = decay_first * state["first"][name] + (1.0 - decay_first) * gradient
-        second = decay_second * state["second"][name] + (1.0 - decay_second) * gradient * gradient
-        change = scale * first / (jnp.sqrt(second) * root + optimizer.eps)
-        updated[name] = parameters[name] * shrink - change
-        changed["first"][name], changed["second"][name] = first, second
-    return updated, changed
-
-
-def _sgd(
-    optimizer: Optimizer, parameters: Tensors, gradients: Tensors, state: State, rates: Array
-) -> tuple[Tensors, State]:
-    """SGD with coupled decay and momentum (Sutskever et al., On the importance of initialization, 2013)."""
-    momentum, updated, velocities = optimizer.momentum, {}, {}
-    for name, gradient in gradients.items():
-        decayed = optimizer.weight_decay * parameters[name]
-        slope = gradient + decayed if optimizer.weight_decay else gradient
-        if momentum > 0.0:
-            velocities[name] = momentum * state["velocity"][name] + slope
-            slope = slope + momentum * velocities[name] if optimizer.nesterov else velocities[name]
-        updated[name] = parameters[name] - rates[0] * slope
-    return updated, ({"velocity": velocities} if momentum > 0.0 else {})
+    changed: Tensors = {}
+    kept: Tensors = {}
+    for own, names in parts(optimizer, parameters):
+        for name in names:
+            held = held_of(own.rule, name, parameters[name].ndim, state)
+            before = Before(parameters[name], gradients[name], held)
+            changed[name], after = apply(arrays, own, before, rates, orders.get(name, ()))
+            kept.update({f"{slot}/{name}": tensor for slot, tensor in after.items()})
+    return changed, kept

@@ -12,17 +12,21 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
+from ..accumulating import stacked_layout, with_shares, with_stacked_inputs
 from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
 from ..layout import as_it_is, channels_last, has_images
 from ..lower import is_float, widened
 from ..memory import keep_freed_memory
+from ..mixed import mixed
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
+from ..saving import restored, saved
 from ..session import Options, Platform
 from ..straight import Forward
 from . import gates, rules
-from .optimizer import clipped, global_norm, state_names, update
+from .accumulation import limited, moved, summed
+from .optimizer import new_state, update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from ..spec import Spec
 
     Tensors = dict[str, Array]
-    Moving = tuple[Tensors, dict[str, Tensors], Tensors]
+    Moving = tuple[Tensors, dict[str, Tensors], Tensors, Tensors]
 
 __all__ = ["JaxSession", "describe", "open_session", "prepare", "rules"]
 
@@ -99,7 +103,9 @@ def open_session(program: Program, spec: Spec, options: Options) -> Session:
     """
     if options.compile and options.execution == "auto":
         return open_fastest(
-            executions(program), lambda e: JaxSession(program, spec, replace(options, execution=e)), program
+            executions(program),
+            lambda e: JaxSession(program, spec, replace(options, execution=e)),
+            with_stacked_inputs(program, spec.train.accumulate),
         )
     options.choose_from("jax", EXECUTIONS)
     return JaxSession(program, spec, options)
@@ -112,8 +118,10 @@ class JaxSession:
     """
 
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
-        self._turned = channels_last(program) if options.last else as_it_is(program)
+        laid_out = channels_last(program) if options.last else as_it_is(program)
+        self._turned = replace(laid_out, program=mixed(laid_out.program, options.narrow))
         self._program, self._spec, self._options = self._turned.program, spec, options
+        self._stacked = stacked_layout(self._turned, spec.train.accumulate)
         self._dtype = np.dtype(options.precision)
         self._forward = Forward(self._program, "jax", options.precision)
         compiled = options.path == "compiled"
@@ -147,7 +155,7 @@ class JaxSession:
         program = self._program
         floats = widened({**program.constants, **program.state, **program.parameters}, self._options.precision)
         with self._width():
-            jax.eval_shape(lambda known: self._forward(known, record), {**floats, **self.place(inputs)})
+            jax.eval_shape(lambda known: self._forward(known, record), {**floats, **self._put(inputs)})
         return shapes
 
     def reset(self, noise: Noise | None) -> None:
@@ -161,18 +169,21 @@ class JaxSession:
         with self._width():
             self._parameters = self._placed(self._program.parameters)
             self._running = self._placed(self._program.state)
-            zeros = {name: np.zeros_like(value) for name, value in self._program.parameters.items()}
-            self._state = {name: self._placed(zeros) for name in state_names(self._spec.optimizer)}
+            copies = {name: value.copy() for name, value in self._program.parameters.items()}
+            self._averages = self._placed(copies) if self._spec.train.ema else {}
+            # What is not put on a device means another compilation than what a step returns.
+            state = new_state(self._spec.optimizer, self._parameters, self._turned.orders)
+            self._state = jax.device_put(state, jax.devices()[0])
             drawn = {} if noise is None else {name: noise.factors(name, shape) for name, shape in self._shapes.items()}
             self._factors = self._placed(drawn)
 
     def place(self, batch: Mapping[str, np.ndarray]) -> Tensors:
         """Put one batch on the device; integers as int32."""
+        return self._put(self._stacked.into(with_shares(batch, self._spec.train.accumulate)))
+
+    def _put(self, arrays: Mapping[str, np.ndarray]) -> Tensors:
         with self._width():
-            return {
-                name: jax.device_put(self._narrowed(value), jax.devices()[0])
-                for name, value in self._turned.into(batch).items()
-            }
+            return {name: jax.device_put(self._narrowed(v), jax.devices()[0]) for name, v in arrays.items()}
 
     def _narrowed(self, value: np.ndarray) -> np.ndarray:
         if is_float(value):
@@ -182,29 +193,35 @@ class JaxSession:
     def step(self, placed: Tensors, rates: np.ndarray) -> tuple[Array, Array]:
         """Make one optimizer update."""
         with self._width():
-            moving = (self._parameters, self._state, self._running)
+            moving = (self._parameters, self._state, self._running, self._averages)
             moving, loss, norm = self._advance(moving, self._tables, self._factors, placed, rates.astype(self._dtype))
-            self._parameters, self._state, self._running = moving
+            self._parameters, self._state, self._running, self._averages = moving
         return loss, norm
 
     def _step(
         self, moving: Moving, tables: Tensors, factors: Tensors, batch: Tensors, rates: Array
     ) -> tuple[Moving, Array, Array]:
-        parameters, state, running = moving
+        train, (parameters, state, running, averages) = self._spec.train, moving
 
         def perturbed(_node: Node, name: str, tensor: Array) -> Array:
             return tensor * factors[name] if name in factors else tensor
 
-        def loss_of(trained: Tensors) -> tuple[Array, Tensors]:
-            return self._forward({**tables, **running, **trained, **batch}, perturbed if factors else None)
+        def slopes(part: Tensors, before: Tensors) -> tuple[Array, Tensors, Tensors]:
+            def loss_of(trained: Tensors) -> tuple[Array, Tensors]:
+                return self._forward({**tables, **before, **trained, **part}, perturbed if factors else None)
 
-        (loss, renewed), gradients = jax.value_and_grad(loss_of, has_aux=True)(parameters)
-        norm = global_norm(gradients) if self._options.norms or self._spec.train.clip_norm else None
-        gradients = clipped(gradients, norm, self._spec.train.clip_norm)
-        updated, state = update(self._spec.optimizer, parameters, gradients, state, rates)
+            (loss, renewed), gradients = jax.value_and_grad(loss_of, has_aux=True)(parameters)
+            return loss, gradients, renewed
+
+        if train.accumulate > 1:
+            loss, gradients, running = summed(slopes, batch, parameters, running, scanned=self.mode == "xla")
+        else:
+            loss, gradients, running = slopes(batch, running)
+        gradients, norm = limited(train, gradients, wanted=self._options.norms)
+        updated, state = update(self._spec.optimizer, parameters, gradients, state, rates, self._turned.orders)
         if factors:
             updated = {name: value * factors[f"update/{name}"] for name, value in updated.items()}
-        return (updated, state, renewed), loss, norm
+        return (updated, state, running, moved(train.ema, averages, updated)), loss, norm
 
     def read(self, scalar: Array) -> float:
         """Wait for a scalar, and return it."""
@@ -216,8 +233,29 @@ class JaxSession:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the current parameters."""
-        return self._turned.back({name: np.array(self._parameters[name]) for name in self._program.parameters})
+        return self._turned.back(self._arrays(self._parameters))
 
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of the current state."""
         return {name: np.array(value) for name, value in self._running.items()}
+
+    def averages(self) -> dict[str, np.ndarray]:
+        """Return copies of the moving averages of the parameters."""
+        return self._turned.back(self._arrays(self._averages))
+
+    def _arrays(self, tensors: Tensors) -> dict[str, np.ndarray]:
+        """Return tensors of parameters in the program's order: a compiled step sorts them by name."""
+        return {name: np.array(tensors[name]) for name in self._program.parameters if name in tensors}
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """Return copies of all that changes from step to step."""
+        optimizer = {name: np.array(value) for name, value in self._state.items()}
+        moving = {"parameter": self._arrays(self._parameters), "average": self._arrays(self._averages)}
+        return saved({**moving, "state": self.state(), "optimizer": optimizer}, self._turned.orders)
+
+    def restore(self, mapping: Mapping[str, np.ndarray]) -> None:
+        """Go on from what a session saved; see `backends.session.Session`."""
+        held = restored(mapping, self.saved(), self._turned.orders)
+        with self._width():
+            self._parameters, self._running = self._placed(held["parameter"]), self._placed(held["state"])
+            self._state, self._averages = self._placed(held["optimizer"]), self._placed(held["average"])

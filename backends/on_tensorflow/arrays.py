@@ -152,6 +152,21 @@ def search(keys: Any, tensor: Any) -> Any:
     return tf.reshape(tf.searchsorted(keys, tf.reshape(tensor, [-1]), out_type=tf.int64), tensor.shape)
 
 
+def shifted_right(tensor: Any, count: int) -> Any:
+    """Return int32 bits moved down by 1 to 31 places, with zeros above; TensorFlow repeats the sign of signed ones."""
+    moved = tf.bitwise.right_shift(tf.bitcast(tensor, tf.uint32), tf.constant(count, tf.uint32))
+    return tf.bitcast(moved, tf.int32)
+
+
+def settled(tensor: Any) -> Any:
+    """Return a vector as it is: XLA works it out once."""
+    return tensor
+
+
+exclusive, shifted_left = tf.bitwise.bitwise_xor, tf.bitwise.left_shift
+
+
 select, shaped, joined, stacked, padded = tf.where, tf.reshape, tf.concat, tf.stack, tf.pad
 floor, rint, exp, smaller, larger = tf.floor, tf.math.rint, tf.exp, tf.minimum, tf.maximum
 converted, matmul = casting.cast, products.matmul
+sqrt, sign = tf.sqrt, tf.sign

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from ..accumulating import stacked_layout, with_shares, with_stacked_inputs
 from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
 from ..layout import as_it_is, channels_last, has_images
 from ..lower import is_float, widened
 from ..memory import keep_freed_memory
+from ..mixed import mixed
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
+from ..saving import restored, saved
+from ..schedule import COLUMNS
 from ..session import Options, Platform
 from ..straight import Forward
 from . import rules
-from .optimizer import clipped, global_norm, state_names, update
+from .accumulation import limited, summed
+from .optimizer import new_state, update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +103,9 @@ def open_session(program: Program, spec: Spec, options: Options) -> Session:
     """
     if options.compile and options.execution == "auto":
         return open_fastest(
-            executions(program), lambda e: TensorFlowSession(program, spec, replace(options, execution=e)), program
+            executions(program),
+            lambda e: TensorFlowSession(program, spec, replace(options, execution=e)),
+            with_stacked_inputs(program, spec.train.accumulate),
         )
     options.choose_from("tensorflow", EXECUTIONS)
     return TensorFlowSession(program, spec, options)
@@ -111,15 +118,18 @@ class TensorFlowSession:
     """
 
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
-        self._turned = channels_last(program) if options.last else as_it_is(program)
+        laid_out = channels_last(program) if options.last else as_it_is(program)
+        self._turned = replace(laid_out, program=mixed(laid_out.program, options.narrow))
         self._program, self._spec, self._options = self._turned.program, spec, options
+        self._stacked = stacked_layout(self._turned, spec.train.accumulate)
         self._dtype = np.dtype(options.precision)
         self._forward = Forward(self._program, "tensorflow", options.precision)
         self._tables = {name: tf.constant(value) for name, value in self._wide(self._program.constants).items()}
         zeros = {name: np.zeros_like(value) for name, value in self._program.parameters.items()}
         self._parameters = self._variables(zeros)
         self._running = self._variables(self._program.state)
-        self._state = {name: self._variables(zeros) for name in state_names(spec.optimizer)}
+        self._state = new_state(spec.optimizer, self._parameters, self._turned.orders)
+        self._averages = self._variables(zeros) if spec.train.ema else {}
         shapes = {} if options.noise is None else self._noise_shapes()
         self._factors = self._variables({name: np.ones(shape) for name, shape in shapes.items()})
         self.execution = options.execution if options.compile else "eager"
@@ -135,11 +145,17 @@ class TensorFlowSession:
         return {name: tf.Variable(value) for name, value in self._wide(arrays).items()}
 
     def _batch_signature(self) -> dict[str, tf.TensorSpec]:
-        zeros = {entry.name: self._own(np.zeros(entry.shape, entry.dtype)) for entry in self._program.inputs}
-        return {name: tf.TensorSpec(value.shape, value.dtype) for name, value in zeros.items()}
+        return self._kinds({entry.name: np.zeros(entry.shape, entry.dtype) for entry in self._program.inputs})
+
+    def _kinds(self, arrays: Mapping[str, np.ndarray]) -> dict[str, tf.TensorSpec]:
+        own = {name: self._own(value) for name, value in arrays.items()}
+        return {name: tf.TensorSpec(value.shape, value.dtype) for name, value in own.items()}
 
     def _traced(self, *, compiled: bool) -> Any:
-        signature = (self._batch_signature(), tf.TensorSpec((3,), self._dtype))
+        count = self._spec.train.accumulate
+        inputs = with_stacked_inputs(self._program, count).inputs
+        whole = with_shares({entry.name: np.zeros(entry.shape, entry.dtype) for entry in inputs}, count)
+        signature = (self._kinds(whole), tf.TensorSpec((COLUMNS,), self._dtype))
         return tf.function(self._step, input_signature=signature, jit_compile=compiled, autograph=False)
 
     def _noise_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -152,7 +168,9 @@ class TensorFlowSession:
             return tensor
 
         def forward(batch: Tensors) -> tf.Tensor:
-            loss, _ = self._forward({**self._tables, **self._read(), **batch}, record)
+            loss, _ = self._forward(
+                {**self._tables, **_read(self._parameters), **_read(self._running), **batch}, record
+            )
             return loss
 
         tf.function(forward, autograph=False).get_concrete_function(self._batch_signature())
@@ -168,18 +186,20 @@ class TensorFlowSession:
             raise StackproofError("a session keeps to how it was opened, with noise or without: open another")
         for name, value in self._wide(self._program.parameters).items():
             self._parameters[name].assign(value)
+            if self._averages:
+                self._averages[name].assign(value)
         for name, value in self._wide(self._program.state).items():
             self._running[name].assign(value)
-        for variables in self._state.values():
-            for variable in variables.values():
-                variable.assign(np.zeros(variable.shape, self._dtype))
+        for variable in self._state.values():
+            variable.assign(np.zeros(variable.shape, self._dtype))
         if noise is not None:
             for name, variable in self._factors.items():
                 variable.assign(noise.factors(name, variable.shape))
 
     def place(self, batch: Mapping[str, np.ndarray]) -> Tensors:
         """Put one batch on the device."""
-        return {name: tf.constant(self._own(value)) for name, value in self._turned.into(batch).items()}
+        whole = with_shares(batch, self._spec.train.accumulate)
+        return {name: tf.constant(self._own(value)) for name, value in self._stacked.into(whole).items()}
 
     def _own(self, value: np.ndarray) -> np.ndarray:
         return value.astype(self._dtype) if is_float(value) else value
@@ -189,18 +209,22 @@ class TensorFlowSession:
         loss, norm = self._advance(placed, tf.constant(rates.astype(self._dtype)))
         return loss, norm
 
-    def _read(self) -> Tensors:
-        return {name: tf.convert_to_tensor(v) for name, v in (*self._parameters.items(), *self._running.items())}
-
     def _step(self, batch: Tensors, rates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        known = self._read()
-        parameters = {name: known[name] for name in self._parameters}
-        loss, gradients, running = self._differentiated(parameters, {**self._tables, **known, **batch})
-        norm = global_norm(gradients) if self._options.norms or self._spec.train.clip_norm else None
-        gradients = clipped(gradients, norm, self._spec.train.clip_norm)
-        update(self._spec.optimizer, self._parameters, gradients, self._state, rates)
+        train = self._spec.train
+        parameters, running = _read(self._parameters), _read(self._running)
+
+        def slopes(part: Tensors, state: Tensors) -> tuple[tf.Tensor, Tensors, Tensors]:
+            return self._differentiated(parameters, {**self._tables, **state, **part})
+
+        several = train.accumulate > 1
+        made = summed(slopes, batch, running, train.accumulate) if several else slopes(batch, running)
+        loss, gradients, running = made
+        gradients, norm = limited(train, gradients, wanted=self._options.norms)
+        update(self._spec.optimizer, self._parameters, gradients, self._state, rates, self._turned.orders)
         for name, variable in self._parameters.items() if self._factors else ():
             variable.assign(variable * self._factors[f"update/{name}"])
+        for name, variable in self._averages.items():
+            variable.assign(train.ema * variable + (1.0 - train.ema) * self._parameters[name])
         for name, value in running.items():
             self._running[name].assign(value)
         return loss, norm
@@ -231,8 +255,36 @@ class TensorFlowSession:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the current parameters."""
-        return self._turned.back({name: np.array(variable.numpy()) for name, variable in self._parameters.items()})
+        return self._turned.back(_arrays(self._parameters))
 
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of the current state."""
-        return {name: np.array(variable.numpy()) for name, variable in self._running.items()}
+        return _arrays(self._running)
+
+    def averages(self) -> dict[str, np.ndarray]:
+        """Return copies of the moving averages of the parameters."""
+        return self._turned.back(_arrays(self._averages))
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """Return copies of all that changes from step to step."""
+        held = {role: _arrays(variables) for role, variables in self._kept().items()}
+        return saved(held, self._turned.orders)
+
+    def restore(self, mapping: Mapping[str, np.ndarray]) -> None:
+        """Go on from what a session saved; see `backends.session.Session`."""
+        held = restored(mapping, self.saved(), self._turned.orders)
+        for role, variables in self._kept().items():
+            for name, variable in variables.items():
+                variable.assign(held[role][name])
+
+    def _kept(self) -> dict[str, Variables]:
+        moving = {"parameter": self._parameters, "state": self._running}
+        return {**moving, "optimizer": self._state, "average": self._averages}
+
+
+def _arrays(variables: Variables) -> dict[str, np.ndarray]:
+    return {name: np.array(variable.numpy()) for name, variable in variables.items()}
+
+
+def _read(variables: Variables) -> Tensors:
+    return {name: tf.convert_to_tensor(variable) for name, variable in variables.items()}

@@ -202,5 +202,19 @@ def search(keys: Any, tensor: Any) -> Any:
     return torch.searchsorted(keys, tensor.contiguous())
 
 
+def shifted_right(tensor: Any, count: int) -> Any:
+    """Return int32 bits moved down by 1 to 31 places, with zeros above; PyTorch itself would repeat the sign."""
+    return torch.bitwise_and(torch.bitwise_right_shift(tensor, count), (1 << (32 - count)) - 1)
+
+
+def settled(tensor: Any) -> Any:
+    """Return a vector as it is; Inductor would write out what makes it in each of its uses, and those in theirs."""
+    return tensor.as_strided(tensor.shape, (1,))
+
+
+exclusive, shifted_left = torch.bitwise_xor, torch.bitwise_left_shift
+
+
 floor, rint, exp, smaller, larger = torch.floor, torch.round, torch.exp, torch.minimum, torch.maximum
 converted, matmul, table = casting.cast, products.matmul, tables.table
+sqrt, sign = torch.sqrt, torch.sign

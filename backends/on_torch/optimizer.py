@@ -1,44 +1,53 @@
-"""The update rules on PyTorch. Formulas: `docs/training.md`; they are the same on every target.
+"""The optimizer on PyTorch. Formulas: `docs/training.md`; they are the same on every target.
 
-PyTorch's fused kernels are used where they are there: their formulas are these. Where not, the same is written out.
+PyTorch's fused kernels are used for Adam, AdamW and SGD where they are there: their formulas are these. All else is by
+the shared rules of `backends/optimizers.py`.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import gates
+from ..optimizer_groups import parts
+from ..optimizer_rules import Before
+from ..optimizers import apply, held_of, slots, state_shapes
+from . import arrays, gates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
+    from ..optimizer_groups import Own
     from ..spec import Optimizer
 
+    Tensors = dict[str, Any]
 
-@dataclass
-class State:
-    """What an optimizer keeps; everything begins at zero.
+_FUSED = ("adam", "adamw", "sgd")
 
-    Attributes:
-        kept: Per quantity a tensor for each parameter: first and second moments for AdamW, the velocity for SGD.
-        count: Updates made so far, a tensor that fused AdamW reads.
+
+def new_state(optimizer: Optimizer, parameters: Mapping[str, Any]) -> Tensors:
+    """Return the optimizer's tensors before the first update, by slot and parameter, such as `first/weight`.
+
+    Args:
+        optimizer: The rule.
+        parameters: Tensors by name; what the optimizer keeps of a parameter's shape is in its memory order.
+
+    Raises:
+        UnsupportedError: A group or pattern of the optimizer is of no parameter.
     """
+    return {
+        key: _zeros(parameters[key.partition("/")[2]], shape)
+        for key, shape in state_shapes(optimizer, parameters, {}).items()
+    }
 
-    kept: list[list[Any]]
-    count: Any
 
-
-def new_state(optimizer: Optimizer, parameters: Sequence[Any]) -> State:
-    """Return the optimizer's state before the first update."""
-    count = 2 if optimizer.kind == "adamw" else int(optimizer.momentum > 0.0)
-    made = torch.zeros((), dtype=torch.float32, device=parameters[0].device if parameters else None)
-    return State([[torch.zeros_like(parameter) for parameter in parameters] for _ in range(count)], made)
+def _zeros(parameter: Any, shape: tuple[int, ...]) -> Any:
+    if shape == tuple(parameter.shape):
+        return torch.zeros_like(parameter, requires_grad=False)
+    return torch.zeros(shape, dtype=parameter.dtype, device=parameter.device)
 
 
 def global_norm(gradients: list[Any]) -> Any:
@@ -54,7 +63,9 @@ def clipped(gradients: list[Any], norm: Any, largest: float) -> list[Any]:
     return [gradient * scale for gradient in gradients]
 
 
-def update(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray) -> None:
+def update(
+    optimizer: Optimizer, parameters: Mapping[str, Any], gradients: Tensors, state: Tensors, rates: np.ndarray
+) -> None:
     """Change parameters and state in place.
 
     Args:
@@ -62,17 +73,33 @@ def update(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], st
         parameters: Tensors to change.
         gradients: Their gradients, clipped.
         state: What `new_state` made.
-        rates: Learning rate and AdamW's two bias corrections of this update.
+        rates: A row of `schedule.rates`.
     """
-    state.count.add_(1)
-    orders = [_order(parameter) for parameter in parameters]
-    slopes = [_laid_out_as(parameter, gradient) for parameter, gradient in zip(parameters, gradients)]
-    changed, slopes, *kept = (_in_order(tensors, orders) for tensors in (parameters, slopes, *state.kept))
-    fused = gates.has_fused_updates(state.count.device.type)
-    if optimizer.kind == "adamw":
-        (_fused_adamw if fused else _adamw)(optimizer, changed, slopes, State(kept, state.count), rates)
-    else:
-        (_fused_sgd if fused else _sgd)(optimizer, changed, slopes, State(kept, state.count), rates)
+    for own, names in parts(optimizer, parameters):
+        device = parameters[names[0]].device
+        if own.rule.kind in _FUSED and gates.has_fused_updates(device.type):
+            _fused(own, {name: parameters[name] for name in names}, gradients, state, rates)
+            continue
+        row = torch.tensor(rates, dtype=parameters[names[0]].dtype, device=device)
+        for name in names:
+            held = held_of(own.rule, name, parameters[name].dim(), state)
+            _shared(own, Before(parameters[name], gradients[name], held), row)
+
+
+def _shared(own: Own, before: Before, rates: Any) -> None:
+    made, after = apply(arrays, own, before, rates)
+    before.parameter.copy_(made)
+    for slot, kept in before.held.items():
+        kept.copy_(after[slot])
+
+
+def _fused(own: Own, parameters: Mapping[str, Any], gradients: Tensors, state: Tensors, rates: np.ndarray) -> None:
+    orders = [_order(parameter) for parameter in parameters.values()]
+    slopes = [_laid_out_as(parameter, gradients[name]) for name, parameter in parameters.items()]
+    kept = [[state[f"{slot}/{name}"] for name in parameters] for slot in slots(own.rule, ())]
+    changed, slopes, *kept = (_in_order(tensors, orders) for tensors in (list(parameters.values()), slopes, *kept))
+    kernel = _fused_sgd if own.rule.kind == "sgd" else _fused_adam
+    kernel(own, [changed, slopes, *kept], rates)
 
 
 def _laid_out_as(parameter: Any, gradient: Any) -> Any:
@@ -95,58 +122,36 @@ def _in_order(tensors: Sequence[Any], orders: Sequence[tuple[int, ...]]) -> list
     return [tensor.permute(order) if order else tensor for tensor, order in zip(tensors, orders)]
 
 
-def _fused_adamw(
-    optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray
-) -> None:
-    first, second = optimizer.betas
-    torch._fused_adamw_(
-        parameters,
-        gradients,
-        *state.kept,
+def _fused_adam(own: Own, tensors: list[list[Any]], rates: np.ndarray) -> None:
+    """Adam or AdamW: the kernels correct the moments themselves, by the update's number."""
+    kernel = torch._fused_adamw_ if own.rule.kind == "adamw" else torch._fused_adam_
+    first, second = own.rule.betas
+    count = torch.full((), float(rates[3]), dtype=torch.float32, device=tensors[0][0].device)
+    kernel(
+        *tensors,
         [],
-        [state.count] * len(parameters),
-        lr=float(rates[0]),
+        [count] * len(tensors[0]),
+        lr=float(rates[0]) * own.share,
         beta1=first,
         beta2=second,
-        weight_decay=optimizer.weight_decay,
-        eps=optimizer.eps,
+        weight_decay=own.rule.weight_decay,
+        eps=own.rule.eps,
         amsgrad=False,
         maximize=False,
     )
 
 
-def _fused_sgd(
-    optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray
-) -> None:
+def _fused_sgd(own: Own, tensors: list[list[Any]], rates: np.ndarray) -> None:
+    parameters, gradients, *velocities = tensors
     torch._fused_sgd_(
         parameters,
         gradients,
-        *(state.kept or [[]]),
-        weight_decay=optimizer.weight_decay,
-        momentum=optimizer.momentum,
-        lr=float(rates[0]),
+        *(velocities or [[]]),
+        weight_decay=own.rule.weight_decay,
+        momentum=own.rule.momentum,
+        lr=float(rates[0]) * own.share,
         dampening=0.0,
-        nesterov=optimizer.nesterov,
+        nesterov=own.rule.nesterov,
         maximize=False,
         is_first_step=False,
     )
-
-
-def _adamw(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray) -> None:
-    (first, second), (rate, correct_first, correct_second) = optimizer.betas, map(float, rates)
-    for parameter, gradient, mean, square in zip(parameters, gradients, *state.kept):
-        mean.mul_(first).add_(gradient, alpha=1.0 - first)
-        square.mul_(second).addcmul_(gradient, gradient, value=1.0 - second)
-        size = square.sqrt().div_(math.sqrt(correct_second)).add_(optimizer.eps)
-        parameter.mul_(1.0 - rate * optimizer.weight_decay).addcdiv_(mean, size, value=-rate / correct_first)
-
-
-def _sgd(optimizer: Optimizer, parameters: list[Any], gradients: list[Any], state: State, rates: np.ndarray) -> None:
-    momentum, rate = optimizer.momentum, float(rates[0])
-    velocities = state.kept[0] if state.kept else [None] * len(parameters)
-    for parameter, gradient, velocity in zip(parameters, gradients, velocities):
-        slope = gradient.add(parameter, alpha=optimizer.weight_decay) if optimizer.weight_decay else gradient
-        if velocity is not None:
-            velocity.mul_(momentum).add_(slope)
-            slope = slope.add(velocity, alpha=momentum) if optimizer.nesterov else velocity
-        parameter.add_(slope, alpha=-rate)

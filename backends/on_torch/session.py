@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ..accumulating import parts, with_stacked_inputs
 from ..choosing import open_fastest
 from ..errors import StackproofError, UnsupportedError
 from ..layout import has_images, right_factors
 from ..lower import widened
 from ..memory import keep_freed_memory
+from ..mixed import mixed
 from ..noise import EXACT_OPERATORS
 from ..processor import processor_name
+from ..saving import restored, saved
 from ..session import Options, Platform
 from ..straight import Forward
 from . import gates, rules
-from .optimizer import clipped, global_norm, new_state, update
+from .accumulation import average, limited, summed
+from .optimizer import new_state, update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +98,9 @@ def open_session(program: Program, spec: Spec, options: Options) -> Session:
     """
     if options.compile and options.execution == "auto":
         return open_fastest(
-            executions(program), lambda e: TorchSession(program, spec, replace(options, execution=e)), program
+            executions(program),
+            lambda e: TorchSession(program, spec, replace(options, execution=e)),
+            with_stacked_inputs(program, spec.train.accumulate),
         )
     options.choose_from("torch", EXECUTIONS)
     return TorchSession(program, spec, options)
@@ -104,11 +110,12 @@ class TorchSession:
     """One training run on PyTorch; see `backends.session.Session`."""
 
     def __init__(self, program: Program, spec: Spec, options: Options) -> None:
+        self._turned = right_factors(program)
+        program = mixed(program, options.narrow)
         self._program, self._spec, self._options = program, spec, options
         self._device, self._dtype = torch.device(_chosen["device"]), _DTYPES[options.precision]
         self._form = torch.channels_last if options.last else torch.contiguous_format
         self._forward = Forward(program, "torch", options.precision)
-        self._turned = right_factors(program)
         self._tables = self._tensors(program.constants)
         self._shapes = {} if options.noise is None else self._noise_shapes()
         self.execution = options.execution if options.compile else "eager"
@@ -142,7 +149,7 @@ class TorchSession:
         inputs = {entry.name: np.zeros(entry.shape, entry.dtype) for entry in self._program.inputs}
         with torch.no_grad():
             initial = self._tensors({**self._program.parameters, **self._program.state})
-            self._forward({**self._tables, **initial, **self.place(inputs)}, record)
+            self._forward({**self._tables, **initial, **self._placed(inputs)}, record)
         return shapes
 
     def _tensors(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -169,30 +176,44 @@ class TorchSession:
         for parameter in self._parameters.values():
             parameter.requires_grad_(requires_grad=True)
         self._running = self._tensors(self._program.state)
-        self._state = new_state(self._spec.optimizer, list(self._parameters.values()))
+        self._state = new_state(self._spec.optimizer, self._parameters)
+        self._averages = self._tensors(self._program.parameters) if self._spec.train.ema else {}
+        several = self._spec.train.accumulate > 1
+        self._sums = [torch.zeros_like(value) for value in self._parameters.values()] if several else []
 
-    def place(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Put one batch on the device."""
+    def place(self, batch: Mapping[str, np.ndarray]) -> Any:
+        """Put one batch on the device: a mapping, or with accumulation one per micro-batch."""
+        count = self._spec.train.accumulate
+        return self._placed(batch) if count == 1 else [self._placed(part) for part in parts(batch, count)]
+
+    def _placed(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
         placed = {}
         for name, value in batch.items():
             tensor = torch.tensor(value, device=self._device)
             placed[name] = self._laid_out(tensor.to(self._dtype)) if tensor.dtype.is_floating_point else tensor
         return placed
 
-    def step(self, placed: dict[str, Any], rates: np.ndarray) -> tuple[Any, Any]:
+    def step(self, placed: Any, rates: np.ndarray) -> tuple[Any, Any]:
         """Make one optimizer update."""
-        parameters = list(self._parameters.values())
-        loss, running = self._forward_pass(placed)
-        found = torch.autograd.grad(loss, parameters, allow_unused=True)
-        gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found)]
+        train, parameters = self._spec.train, list(self._parameters.values())
+        several = train.accumulate > 1
+        loss, gradients = summed(self._slopes, placed, self._sums) if several else self._slopes(placed)
         with torch.no_grad():
-            self._running = {name: value.detach() for name, value in running.items()}
-            norm = global_norm(gradients) if self._options.norms or self._spec.train.clip_norm else None
-            gradients = clipped(gradients, norm, self._spec.train.clip_norm)
-            update(self._spec.optimizer, parameters, gradients, self._state, rates)
+            gradients, norm = limited(train, gradients, wanted=self._options.norms)
+            update(self._spec.optimizer, self._parameters, dict(zip(self._parameters, gradients)), self._state, rates)
             for name, parameter in self._parameters.items() if self._factors else ():
                 parameter.mul_(self._factors[f"update/{name}"])
-        return loss.detach(), norm
+            if train.ema:
+                average(train.ema, list(self._averages.values()), parameters)
+        return loss, norm
+
+    def _slopes(self, placed: dict[str, Any], share: Any = None) -> tuple[Any, list[Any]]:
+        """Return the loss of one batch and its gradients, times a share where one is given; the state moves on."""
+        parameters = list(self._parameters.values())
+        loss, running = self._forward_pass(placed)
+        found = torch.autograd.grad(loss, parameters, share, allow_unused=True)
+        self._running = {name: value.detach() for name, value in running.items()}
+        return loss.detach(), [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found)]
 
     def _forward_pass(self, placed: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         known = {**self._tables, **self._running, **self._parameters, **placed}
@@ -225,3 +246,23 @@ class TorchSession:
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of the current state."""
         return {name: value.cpu().numpy().copy() for name, value in self._running.items()}
+
+    def averages(self) -> dict[str, np.ndarray]:
+        """Return copies of the moving averages of the parameters."""
+        return {name: value.cpu().numpy().copy() for name, value in self._averages.items()}
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """Return copies of all that changes from step to step."""
+        optimizer = {name: value.cpu().numpy().copy() for name, value in self._state.items()}
+        held = {"parameter": self.parameters(), "state": self.state(), "optimizer": optimizer}
+        return saved({**held, "average": self.averages()}, {})
+
+    def restore(self, mapping: Mapping[str, np.ndarray]) -> None:
+        """Go on from what a session saved; see `backends.session.Session`."""
+        held = restored(mapping, self.saved(), {})
+        self._running = self._tensors(held["state"])
+        kept = {"parameter": self._parameters, "optimizer": self._state, "average": self._averages}
+        with torch.no_grad():
+            for role, tensors in kept.items():
+                for name, tensor in tensors.items():
+                    tensor.copy_(torch.tensor(held[role][name]))

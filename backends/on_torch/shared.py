@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from .. import aligning, lookups, moving, picking, quantizing, resizing, sampling, scattering, sequences, series, trees
+from .. import (
+    aligning,
+    lookups,
+    moving,
+    picking,
+    quantizing,
+    resizing,
+    sampling,
+    scattering,
+    seeded_dropout,
+    sequences,
+    series,
+    trees,
+)
 from ..kit import register_shared
 from . import arrays
 
@@ -15,6 +28,7 @@ __all__ = [
     "resizing",
     "sampling",
     "scattering",
+    "seeded_dropout",
     "sequences",
     "series",
     "trees",

@@ -11,7 +11,7 @@ from .words import add_command
 
 # What `exporting.names.CONVENTIONS` and `importing.loss.LOSSES` are, without loading them.
 NAMES: Final = ("plain", "torch", "tensorflow", "jax")
-LOSSES: Final = ("cross-entropy", "mean-squared-error", "own")
+LOSSES: Final = ("cross-entropy", "mean-squared-error", "huber", "binary-cross-entropy", "kl-divergence", "own")
 
 
 def add_import(commands: Any) -> None:
@@ -69,6 +69,13 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--names", choices=NAMES, default="", help="whose names the weights have; found out if not given"
     )
+
+
+def add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    """Add what `train` keeps on its way, and goes on from."""
+    parser.add_argument("--checkpoint", metavar="DIR", type=Path, help="keep checkpoints in a folder")
+    parser.add_argument("--every", metavar="N", type=_size, help="steps from one checkpoint to the next (default: 100)")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint that is sound")
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import __version__
 from .image_words import add_images
-from .model_words import add_export, add_import, add_weights
+from .model_words import add_checkpoints, add_export, add_import, add_weights
 from .words import CODES, Parser, add_command
 
 
@@ -157,6 +157,7 @@ def _add_train(commands: Any) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--threads", metavar="N", type=_positive, default=1, help="CPU threads (default: 1)")
     add_weights(parser)
+    add_checkpoints(parser)
 
 
 def _add_compare(commands: Any) -> None:

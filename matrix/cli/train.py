@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..going_on import Checkpoints
 from ..progress import choose_reporter
 from ..report.training import show_training
 from ..report.write import render_json
@@ -29,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
         weights=options.weights,
         names=options.names,
         keep=options.out,
+        checkpoints=Checkpoints(options.checkpoint, options.every, options.resume),
     )
     reporter = choose_reporter(quiet=options.quiet, verbose=options.verbose)
     made = train(asked, Settings(reporter=reporter))

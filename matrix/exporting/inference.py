@@ -9,6 +9,7 @@ import numpy as np
 
 from ...backends.errors import Fault, InputError, did_you_mean
 from ...backends.graph import Body
+from ...backends.seeded_dropout import OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,6 +64,8 @@ def _inferring(node: Node) -> Node:
     if node.op == "BatchNormalization" and node.attributes.get("training_mode", 0):
         kept = {name: value for name, value in node.attributes.items() if name != "training_mode"}
         return replace(node, outputs=node.outputs[:1], attributes=kept)
+    if node.op == OPERATOR:
+        return replace(node, op="Identity", inputs=node.inputs[:1], attributes={})
     if node.op == "Dropout":
         return replace(node, inputs=node.inputs[:_TRAINING_FLAG])
     return node

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from ...backends.errors import Fault, InputError, did_you_mean
-from ...backends.program import Input, Node
+from ...backends.loss_rules import check_weights
+from ...backends.models.graph import Graph
+from ...backends.models.losses import LABELS, TARGETS, add_cross_entropy, from_targets
+from ...backends.recipe import Train
+from ...backends.targets import class_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ...backends.program import Program
 
 CROSS_ENTROPY: Final = "cross-entropy"
 MEAN_SQUARED_ERROR: Final = "mean-squared-error"
+KL_DIVERGENCE: Final = "kl-divergence"
 OWN: Final = "own"
-LOSSES: Final = (CROSS_ENTROPY, MEAN_SQUARED_ERROR, OWN)
+LOSSES: Final = (CROSS_ENTROPY, MEAN_SQUARED_ERROR, "huber", "binary-cross-entropy", KL_DIVERGENCE, OWN)
 # Axes of scores, and of those of sequences.
 _SCORES: Final = 2
 _SEQUENCES: Final = 3
@@ -32,11 +35,13 @@ class Goal:
         loss: One of `LOSSES`.
         output: The output that it is of.
         shape: That output's shape.
+        numbers: What the loss takes of a spec's table `[train]`.
     """
 
     loss: str
     output: str
     shape: tuple[int, ...]
+    numbers: Train = field(default_factory=Train)
 
 
 def choose_output(names: Sequence[str], wanted: str, source: str) -> str:
@@ -57,71 +62,81 @@ def add_loss(program: Program, goal: Goal, source: str) -> Program:
     """Return a program that minimises the loss.
 
     Cross-entropy takes scores of shape (batch, classes), (batch, positions, classes) or (batch, classes, height, ...)
-    and gets an input `labels`, int64 of that shape without the classes; mean-squared-error gets an input `targets` of
-    the output's shape. A loss of the model's own is a scalar already.
+    and gets an input `labels`, int64 of that shape without the classes; the others get an input `targets` of the
+    output's shape. A loss of the model's own is a scalar already.
 
     Raises:
-        InputError: The output's shape does not fit the loss, or an input has the name already.
+        InputError: The output's shape does not fit the loss or its class weights, or a name is taken already.
     """
-    if goal.loss == OWN:
-        if goal.shape not in {(), (1,)}:
-            what = (
-                f"has the shape {list(goal.shape)}, and a loss is one number: name an output of the model that is one"
-            )
-            raise InputError(source, [Fault(goal.output, what)])
-        return _with(program, _own(goal), loss="loss" if goal.shape else goal.output)
-    build = _cross_entropy if goal.loss == CROSS_ENTROPY else _squared_error
+    if goal.loss != OWN:
+        _check_shape(goal, source)
+        return _with(program, _part(goal), goal, source)
+    if goal.shape not in {(), (1,)}:
+        what = f"has the shape {list(goal.shape)}, and a loss is one number: name an output of the model that is one"
+        raise InputError(source, [Fault(goal.output, what)])
+    if not goal.shape:
+        return replace(program, loss=goal.output)
+    graph = Graph(seed=0)
+    graph.add("ReduceSum", (goal.output,), "loss", keepdims=0)
+    return replace(program, nodes=(*program.nodes, *graph.finish("", "loss", ()).nodes), loss="loss")
+
+
+def _check_shape(goal: Goal, source: str) -> None:
+    """Refuse an output without the classes that the loss needs, or with others than the weights are for."""
+    if goal.loss not in {CROSS_ENTROPY, KL_DIVERGENCE}:
+        return
+    shape = goal.shape
+    if len(shape) < _SCORES:
+        what = f"has the shape {list(shape)}, and {goal.loss} needs scores of shape (batch, classes)"
+        raise InputError(source, [Fault(goal.output, f'{what}: set train.loss = "{MEAN_SQUARED_ERROR}"')])
+    classes = shape[class_axis(len(shape))]
+    if goal.loss == KL_DIVERGENCE and classes == 1:
+        what = f"has the shape {list(shape)}, which is of one class, and {goal.loss} compares several"
+        raise InputError(source, [Fault(goal.output, f'{what}: set train.loss = "binary-cross-entropy"')])
+    fault = check_weights(goal.numbers, classes)
+    if goal.loss == CROSS_ENTROPY and fault is not None:
+        where = "train.class_weights" + "".join(f"[{step}]" for step in fault[0][1:])
+        raise InputError(source, [Fault(where, fault[1])])
+
+
+def _part(goal: Goal) -> Program:
+    """Return the loss alone, as a program."""
+    graph = Graph(seed=0)
+    if goal.loss == CROSS_ENTROPY:
+        return graph.finish("", _cross_entropy(graph, goal), ())
+    targets = graph.input(TARGETS, "float32", goal.shape)
+    if goal.loss != MEAN_SQUARED_ERROR:
+        train = replace(goal.numbers, loss=goal.loss)
+        return graph.finish("", from_targets(graph, train, (goal.output, targets), len(goal.shape)), ())
+    error = graph.add("Sub", (goal.output, targets), "loss.error")
+    squared = graph.add("Mul", (error, error), "loss.squared")
+    return graph.finish("", graph.add("ReduceMean", (squared,), "loss", keepdims=0), ())
+
+
+def _cross_entropy(graph: Graph, goal: Goal) -> str:
+    shape = goal.shape
+    if len(shape) != _SEQUENCES:
+        labels = graph.input(LABELS, "int64", (shape[0], *shape[2:]))
+        return add_cross_entropy(graph, goal.numbers, (goal.output, labels), shape)
+    labels = graph.input(LABELS, "int64", shape[:2])
+    scores = graph.add("Reshape", (goal.output, graph.integers("loss.scores", -1, shape[2])), "loss.each_score")
+    flat = graph.add("Reshape", (labels, graph.integers("loss.flat", -1)), "loss.each_label")
+    return add_cross_entropy(graph, goal.numbers, (scores, flat), (-1, shape[2]))
+
+
+def _with(program: Program, part: Program, goal: Goal, source: str) -> Program:
     held = {entry.name for entry in program.inputs} | {name for node in program.nodes for name in node.outputs}
-    for name in ("labels", "targets", "loss"):
+    held.update(program.parameters, program.constants, program.state)
+    made = [name for node in part.nodes for name in node.outputs]
+    for name in (LABELS, TARGETS, *part.constants, *made):
         if name in held:
             what = f"is a name in the model already; rename it there, or name the model's own loss with loss = {OWN!r}"
             raise InputError(source, [Fault(name, what)])
-    return build(program, goal, source)
-
-
-def _own(goal: Goal) -> tuple[Node, ...]:
-    return (Node("ReduceSum", (goal.output,), ("loss",), {"keepdims": 0}),) if goal.shape else ()
-
-
-def _cross_entropy(program: Program, goal: Goal, source: str) -> Program:
-    shape = goal.shape
-    if len(shape) < _SCORES:
-        what = f"has the shape {list(shape)}, and cross-entropy needs scores of shape (batch, classes)"
-        raise InputError(source, [Fault(goal.output, f'{what}: set train.loss = "{MEAN_SQUARED_ERROR}"')])
-    if len(shape) != _SEQUENCES:
-        labels = Input("labels", "int64", (shape[0], *shape[2:]), bound=shape[1])
-        nodes = [Node("SoftmaxCrossEntropyLoss", (goal.output, "labels"), ("loss",), {"reduction": "mean"})]
-        return _with(program, tuple(nodes), inputs=(labels,))
-    labels = Input("labels", "int64", shape[:2], bound=shape[2])
-    constants = {"loss.scores": np.array([-1, shape[2]]), "loss.flat": np.array([-1])}
-    nodes = [
-        Node("Reshape", (goal.output, "loss.scores"), ("loss.each_score",)),
-        Node("Reshape", ("labels", "loss.flat"), ("loss.each_label",)),
-        Node("SoftmaxCrossEntropyLoss", ("loss.each_score", "loss.each_label"), ("loss",), {"reduction": "mean"}),
-    ]
-    return _with(program, tuple(nodes), inputs=(labels,), constants=constants)
-
-
-def _squared_error(program: Program, goal: Goal, _source: str) -> Program:
-    nodes = (
-        Node("Sub", (goal.output, "targets"), ("loss.error",)),
-        Node("Mul", ("loss.error", "loss.error"), ("loss.squared",)),
-        Node("ReduceMean", ("loss.squared",), ("loss",), {"keepdims": 0}),
-    )
-    return _with(program, nodes, inputs=(Input("targets", "float32", goal.shape),))
-
-
-def _with(
-    program: Program,
-    nodes: tuple[Node, ...],
-    inputs: tuple[Input, ...] = (),
-    constants: Mapping[str, np.ndarray] | None = None,
-    loss: str = "loss",
-) -> Program:
+    bound = goal.shape[class_axis(len(goal.shape))] if goal.loss == CROSS_ENTROPY else 0
     return replace(
         program,
-        inputs=(*program.inputs, *inputs),
-        nodes=(*program.nodes, *nodes),
-        constants={**program.constants, **(constants or {})},
-        loss=loss,
+        inputs=(*program.inputs, *(replace(entry, bound=bound) for entry in part.inputs)),
+        nodes=(*program.nodes, *part.nodes),
+        constants={**program.constants, **part.constants},
+        loss=part.loss,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...backends.errors import Fault, InputError
+from ...backends.seeded_dropout import is_step
 from ...backends.spec import Onnx
 from .loading import file_digest
 from .loss import OWN
@@ -49,6 +50,7 @@ def import_spec(spec: Spec) -> Imported:
         batch=spec.data.batch,
         bounds=model.bounds,
         loss=spec.train.loss,
+        numbers=spec.train,
         output=model.output,
         train=model.train,
         freeze=model.freeze,
@@ -70,11 +72,12 @@ def _model(spec: Spec) -> Onnx:
 def _faults_of_inputs(program: Program, spec: Spec) -> list[Fault]:
     """Return what the data that stackproof makes cannot fill."""
     faults = []
-    for entry in program.inputs:
+    inputs = [entry for entry in program.inputs if not is_step(entry)]
+    for entry in inputs:
         if re.match(r"u?int", entry.dtype) and not entry.bound:
             what = "takes integers, and the graph does not say below which number: add it to the spec, such as"
             faults.append(Fault(entry.name, f"{what} bounds.{entry.name} = 1000 under [model]"))
-    firsts = [entry.shape[0] for entry in program.inputs if entry.shape]
+    firsts = [entry.shape[0] for entry in inputs if entry.shape]
     size = firsts[-1] if firsts and spec.train.loss != OWN else next(iter(firsts), 0)
     if size != spec.data.batch:
         what = f"its batches have {size} samples and data.batch is {spec.data.batch}"

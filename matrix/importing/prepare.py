@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import helper
 
 from ...backends.errors import Fault, InputError
+from ...backends.recipe import Train
 from ..bringing.modes import BATCH_NORM, DROPOUT, train_batch_norms, train_dropouts
 from ..bringing.trap import refuse
 from ..bringing.traps import find_traps, mend
@@ -16,6 +17,7 @@ from .aside import bring_back, put_aside
 from .bounds import with_bounds
 from .checking import ONNX_DOMAINS, check_by_onnx, check_structure, check_tensors, label, opset_of, same_opset
 from .convert import to_program
+from .dropouts import seed_dropouts
 from .folding import fold, shapes_of, weights_first
 from .inlining import all_nodes, open_functions, open_operators
 from .loading import load_model
@@ -49,6 +51,7 @@ class Wishes:
         batch: What an open first size is; 0 where it is not known.
         bounds: What integers of an input are drawn below, by name.
         loss: One of `loss.LOSSES`; empty for a program that is only evaluated.
+        numbers: What the loss and dropout take of a spec's table `[train]`.
         output: The output that the loss is of; empty for the only one.
         train: Patterns of initializers that are trained in any case.
         freeze: Patterns of initializers that are not trained in any case.
@@ -61,6 +64,7 @@ class Wishes:
     batch: int = 0
     bounds: Mapping[str, int] = field(default_factory=dict)
     loss: str = ""
+    numbers: Train = field(default_factory=Train)
     output: str = ""
     train: tuple[str, ...] = ()
     freeze: tuple[str, ...] = ()
@@ -140,7 +144,8 @@ def import_proto(model: ModelProto, source: str, wishes: Wishes, name: str) -> I
     program = replace(to_program(model, roles, goal, aside), name=name)
     program = replace(program, inputs=tuple(replace(e, bound=inputs.get(e.name, 0)) for e in program.inputs))
     if wishes.loss:
-        program = add_loss(program, Goal(wishes.loss, goal[0], shapes[goal[0]]), source)
+        program = add_loss(program, Goal(wishes.loss, goal[0], shapes[goal[0]], wishes.numbers), source)
+        program = seed_dropouts(program, wishes.numbers.seed, source)
     counts = Counter(node.op_type for node in all_nodes(model.graph))
     return Imported(program, opset, tuple(upgraded), tuple(opened), folded, tuple(widened), roles, tuple(traps), counts)
 

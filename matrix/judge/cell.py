@@ -61,24 +61,40 @@ def judge_cell(record: CellRecord, judge: SpecJudge, minimum_ratio: float) -> Ju
         judge: What its spec's cells are held against.
         minimum_ratio: Speed ratio below which its whole interval must lie to be `regressed`.
     """
+    untried = judge_untried(record, ran=record.cell.id in judge.tracks)
+    if untried is not None:
+        return untried
+    return or_untested(_judge_tracks(record, judge, judge.tracks[record.cell.id], minimum_ratio), record)
+
+
+def judge_untried(record: CellRecord, *, ran: bool) -> Judgement | None:
+    """Judge a cell that no numbers speak of; None for one whose numbers decide.
+
+    Args:
+        record: What was made for it.
+        ran: Whether there are numbers of it.
+    """
     if record.impossible:
         return Judgement("incompatible", "declared", explain_findings(record.impossible))
     failure, looked = record.failure, check_image(record)
-    tracks = judge.tracks.get(record.cell.id)
     if failure is not None and not failure.outside:
-        return Judgement("broken", _level(record), (failure.reason, *explain_failed(looked)), looked)
-    if tracks is None or judge.standard is None:
+        return Judgement("broken", level_of(record), (failure.reason, *explain_failed(looked)), looked)
+    if not ran:
         return _judge_image(record, looked, failure.reason if failure is not None else "it was not run")
-    judged = _judge_tracks(record, judge, tracks, minimum_ratio)
-    if failure is not None and judged.verdict == "certified":
-        return replace(judged, verdict="untested", reasons=(failure.reason,))
+    return None
+
+
+def or_untested(judged: Judgement, record: CellRecord) -> Judgement:
+    """Return a judgement; where something outside failed on the way, nothing better than `untested`."""
+    if record.failure is not None and judged.verdict == "certified":
+        return replace(judged, verdict="untested", reasons=(record.failure.reason,))
     return judged
 
 
 def _judge_image(record: CellRecord, looked: tuple[Check, ...], why: str) -> Judgement:
     """Judge a cell that was not run by its image alone: one that must not be is no better for it."""
     verdict, reasons = find_verdict(looked, None)
-    return Judgement("untested" if verdict == "certified" else verdict, _level(record), (why, *reasons), looked)
+    return Judgement("untested" if verdict == "certified" else verdict, level_of(record), (why, *reasons), looked)
 
 
 def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_ratio: float) -> Judgement:
@@ -91,16 +107,16 @@ def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_
     if measured is not None and measured.repeat is not None:
         checks.append(check_determinism(tracks, read_track(measured.repeat, judge.blob), document))
     else:
-        checks.append(Check("determinism", "skip", None, "same bits", _why_no_repeat(record)))
+        checks.append(Check("determinism", "skip", None, "same bits", why_no_repeat(record)))
     checks.append(check_versions(record.lock.value, document))
     if wrong_start := check_start(tracks, judge.start):
         checks.append(wrong_start)
     throughput = measured.throughput if measured else None
-    checks.append(check_throughput(throughput, minimum_ratio, _why_no_ratio(record)))
+    checks.append(check_throughput(throughput, minimum_ratio, why_no_ratio(record)))
     verdict, reasons = find_verdict(checks, departure)
     return Judgement(
         verdict=verdict,
-        level=_level(record),
+        level=level_of(record),
         reasons=tuple(reasons),
         checks=tuple(checks),
         throughput=throughput,
@@ -110,12 +126,14 @@ def _judge_tracks(record: CellRecord, judge: SpecJudge, tracks: Tracks, minimum_
     )
 
 
-def _why_no_repeat(record: CellRecord) -> str:
+def why_no_repeat(record: CellRecord) -> str:
+    """Return why there is no second run to hold a cell's run against."""
     failure = record.measured.failure
     return failure.reason if failure is not None else "it was not run a second time"
 
 
-def _why_no_ratio(record: CellRecord) -> str:
+def why_no_ratio(record: CellRecord) -> str:
+    """Return why a cell has no speed ratio."""
     if record.baseline == record.cell.id:
         return "this is the baseline that others are held against"
     if record.measured.failure is not None:
@@ -127,7 +145,9 @@ def _why_no_ratio(record: CellRecord) -> str:
     return "there is no baseline to hold it against"
 
 
-def _level(record: CellRecord) -> Level:
+def level_of(record: CellRecord) -> Level:
+    """Return how far a cell was really taken."""
+    """Return how far a cell was really taken."""
     if record.run.value is not None:
         return "trained-gpu" if record.run.value["platform"]["device"] == "cuda" else "trained-cpu"
     if record.inspected.value is not None:
@@ -138,11 +158,12 @@ def _level(record: CellRecord) -> Level:
 def _curves(tracks: Tracks, standard: Standard) -> dict[str, Any]:
     curves: dict[str, Any] = {}
     for name in QUANTITIES:
-        curves[name] = _numbers(tracks.measured.scalars[name])
-        curves[f"reference_{name}"] = _numbers(standard.reference.scalars[name])
-        curves[f"{name}_allowed"] = _numbers(standard.envelope.scalars[name])
+        curves[name] = numbers(tracks.measured.scalars[name])
+        curves[f"reference_{name}"] = numbers(standard.reference.scalars[name])
+        curves[f"{name}_allowed"] = numbers(standard.envelope.scalars[name])
     return curves
 
 
-def _numbers(values: np.ndarray) -> list[float | None]:
+def numbers(values: np.ndarray) -> list[float | None]:
+    """Return what a report shows of numbers: None where one is not finite."""
     return [float(value) if np.isfinite(value) else None for value in values]

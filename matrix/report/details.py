@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from ...backends.workload_runs import MODE
 from .grid import describe
 from .model import stage_seconds
 from .wording import clean, number, one_line, ratio, seconds, size, speed_note
@@ -108,7 +109,8 @@ def _curves(cell: CellEntry) -> list[dict[str, Any]]:
         return []
     loss = _curve("Loss", curves["loss"], curves["reference_loss"], curves["loss_allowed"])
     norm = _curve("Gradient norm", curves["grad_norm"], curves["reference_grad_norm"], curves["grad_norm_allowed"])
-    return [curve for curve in (loss, norm) if curve["count"]]
+    against = "expected" if cell["mode"] == MODE else "float64 reference"
+    return [{**curve, "against": against} for curve in (loss, norm) if curve["count"]]
 
 
 def _curve(title: str, values: Numbers, reference: Numbers, allowed: Numbers) -> dict[str, Any]:

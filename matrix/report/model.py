@@ -67,6 +67,8 @@ class ThroughputEntry(TypedDict):
 class Curves(TypedDict):
     """Per step: what was measured, the float64 reference, and the absolute difference that is allowed.
 
+    Of a command of the spec's own, in place of the reference: the losses that its own are held against.
+
     All lists have one entry per step; an entry is None where the value was not finite.
     """
 

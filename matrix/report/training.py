@@ -22,8 +22,8 @@ def show_training(made: Mapping[str, Any], stream: TextIO) -> None:
     steps = len(made["losses"])
     stride = max(1, -(-steps // _SHOWN))
     for step in sorted({*range(0, steps, stride), steps - 1}):
-        loss, norm = made["losses"][step], made["grad_norms"][step]
-        stream.write(f"  step {step + 1:>5}  loss {_number(loss)}  gradient norm {_number(norm)}\n")
+        norm = f"  gradient norm {_number(made['grad_norms'][step])}" if made["grad_norms"] else ""
+        stream.write(f"  step {step + 1:>5}  loss {_number(made['losses'][step])}{norm}\n")
     stream.write("\n".join(f"  {name:<21}{value}" for name, value in _figures(made)) + "\n")
 
 
@@ -32,12 +32,12 @@ def _mode(made: Mapping[str, Any]) -> str:
 
 
 def _figures(made: Mapping[str, Any]) -> list[tuple[str, str]]:
-    pace = made["steps_per_second"]
+    pace, digest = made["steps_per_second"], made["final_params_digest"]
     return [
         ("first step", f"{made['time_to_first_step_s']:.2f} s"),
         ("steps per second", f"{pace:.1f}" if pace else "needs a second step"),
         ("peak memory", f"{made['peak_memory_bytes'] / 2**20:.0f} MiB"),
-        ("final parameters", f"sha256 {made['final_params_digest'][:16]}"),
+        ("final parameters", f"sha256 {digest[:16]}" if digest else "not stated"),
     ]
 
 

@@ -127,6 +127,27 @@ def test_batches_are_those_of_every_step_in_order() -> None:
     assert batches_digest(made) != batches_digest(made[:2])
 
 
+@pytest.mark.parametrize("spec", [tokens(), vectors(), images(), vectors(loss="mean-squared-error")])
+def test_micro_batches_are_those_of_a_run_without_accumulation(spec: Spec) -> None:
+    several = replace(spec, train=replace(spec.train, accumulate=3))
+    for step in range(2):
+        made = batch(several, step)
+        for place in range(3):
+            right = batch(spec, 3 * step + place)
+            assert made.keys() == right.keys()
+            assert all(np.array_equal(made[name][place], value) for name, value in right.items())
+    assert batches_digest([batch(several, 0)]) != batches_digest([batch(spec, 0)])
+
+
+def test_micro_batches_say_what_they_count_where_labels_weigh_differently() -> None:
+    several = vectors(batch_size=4, accumulate=3, class_weights=(1.0, 2.0, 3.0, 4.0))
+    made = batch(several, 0)
+    sums = (made["labels"] + 1).sum(axis=1)
+    assert made["accumulate.share"] == pytest.approx(sums / sums.sum(), rel=1e-15)
+    assert "accumulate.share" not in batch(vectors(batch_size=4, accumulate=3), 0)
+    assert "accumulate.share" not in batch(vectors(batch_size=4, class_weights=(1.0, 2.0, 3.0, 4.0)), 0)
+
+
 def test_tokens_are_the_documented_draws() -> None:
     # Worked out from the streams of the seed, one token at a time.
     def key(purpose: str) -> int:

@@ -13,10 +13,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stackproof.backends.errors import InputError
+from stackproof.backends.model_sizes import elements
 from stackproof.backends.models.build import build_program
-from stackproof.backends.reading import read_spec, spec_from_dict
-from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Resnet, Schedule, Spec, Train
-from stackproof.backends.spec_rules import elements
+from stackproof.backends.reading import MODELS, read_spec, spec_from_dict
+from stackproof.backends.spec import (
+    Bert,
+    Cnn,
+    Data,
+    Gpt,
+    Llama,
+    Mlp,
+    Moe,
+    Optimizer,
+    Resnet,
+    Schedule,
+    Spec,
+    Train,
+    Unet,
+    Vit,
+)
 
 GPT = '[model]\nkind = "gpt"\n'
 MLP = '[model]\nkind = "mlp"\n'
@@ -48,12 +63,15 @@ def test_every_key_arrives() -> None:
         """
         name = "mine"
         model = {kind = "gpt", layers = 3, width = 24, heads = 2, context = 8, vocabulary = 5, hidden = 7,
-                 norm = "layernorm", activation = "gelu", position = "learned", tied = false, bias = true}
+                 norm = "layernorm", activation = "gelu", position = "learned", tied = false, bias = true,
+                 key_heads = 1, dropout = 0.5}
         data = {kind = "tokens", batch = 3, noise = 0.25}
-        optimizer = {kind = "adamw", lr = 1, betas = [0.5, 0], eps = 1e-6, weight_decay = 2}
+        optimizer = {kind = "adamw", lr = 1, betas = [0.5, 0], eps = 1e-6, weight_decay = 2, decay = "matrices",
+                     groups = [{match = ["*.bias"], lr = 2}, {match = ["head.*"], weight_decay = 0}]}
         schedule = {kind = "cosine", warmup = 3, final = 0.5}
         train = {steps = 4, seed = 4294967295, precision = "float64", compile = false, mode = "graph-last",
-                 clip_norm = 1}
+                 clip_norm = 1, clip_value = 0.5, accumulate = 2, ema = 0.9, label_smoothing = 0.1, ignore_label = -1,
+                 class_weights = [1, 2, 3, 4, 5]}
         """.replace(",\n", ",")
     )
     assert spec.to_dict() == {
@@ -72,6 +90,9 @@ def test_every_key_arrives() -> None:
             "position": "learned",
             "tied": False,
             "bias": True,
+            "key_heads": 1,
+            "rope_base": 10000.0,
+            "dropout": 0.5,
         },
         "data": {"kind": "tokens", "batch": 3, "noise": 0.25},
         "optimizer": {
@@ -81,9 +102,19 @@ def test_every_key_arrives() -> None:
             "eps": 1e-6,
             "momentum": 0.0,
             "nesterov": False,
+            "alpha": 0.99,
+            "eps2": 1e-3,
+            "decay_rate": 0.8,
+            "clip_threshold": 1.0,
+            "adamw": ["*embedding*", "head.*"],
             "weight_decay": 2.0,
+            "decay": "matrices",
+            "groups": [
+                {"match": ["*.bias"], "lr": 2.0, "weight_decay": None},
+                {"match": ["head.*"], "lr": 1.0, "weight_decay": 0.0},
+            ],
         },
-        "schedule": {"kind": "cosine", "warmup": 3, "final": 0.5},
+        "schedule": {"kind": "cosine", "warmup": 3, "final": 0.5, "start": 0.04, "power": 1.0, "cooldown": 0},
         "train": {
             "steps": 4,
             "seed": 4294967295,
@@ -92,6 +123,13 @@ def test_every_key_arrives() -> None:
             "mode": "graph-last",
             "loss": "cross-entropy",
             "clip_norm": 1.0,
+            "clip_value": 0.5,
+            "accumulate": 2,
+            "ema": 0.9,
+            "label_smoothing": 0.1,
+            "ignore_label": -1,
+            "class_weights": [1.0, 2.0, 3.0, 4.0, 5.0],
+            "huber_delta": 1.0,
         },
     }
 
@@ -110,10 +148,10 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "where", "fragment"),
     [
-        ("", "model", 'add a [model] table with kind = "gpt", "mlp", "cnn" or "resnet"'),
-        ("[model]", "model.kind", 'add kind = "gpt", "mlp", "cnn" or "resnet"'),
+        ("", "model", 'add a [model] table with kind = "gpt", "llama", "moe", "bert", "vit", "mlp",'),
+        ("[model]", "model.kind", '"cnn", "resnet" or "unet", or onnx = "my_model.onnx" for a model of your own'),
         ('model = "gpt"', "model", "write [model]"),
-        ('[model]\nkind = "gtp"', "model.kind", 'must be "gpt", "mlp", "cnn", "resnet" or "onnx", not "gtp"'),
+        ('[model]\nkind = "gtp"', "model.kind", '"cnn", "resnet", "unet" or "onnx", not "gtp"'),
         ("[model]\nkind = 3", "model.kind", "not 3"),
         # names
         ('name = "a b"\n' + MLP, "name", 'write "a_b"'),
@@ -133,8 +171,12 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
         # keys of another kind
         (MLP + "heads = 4", "model.heads", 'set kind = "gpt"'),
         (CNN + 'activation = "relu"', "model.activation", 'set kind = "gpt" or "mlp"'),
-        (MLP + "[optimizer]\nmomentum = 0.9", "optimizer.momentum", 'set kind = "sgd"'),
-        (MLP + '[optimizer]\nkind = "sgd"\nbetas = [0.9, 0.95]', "optimizer.betas", 'set kind = "adamw"'),
+        (MLP + "[optimizer]\nmomentum = 0.9", "optimizer.momentum", 'set kind = "muon" or "rmsprop" or "sgd"'),
+        (
+            MLP + '[optimizer]\nkind = "sgd"\nbetas = [0.9, 0.95]',
+            "optimizer.betas",
+            'set kind = "adam" or "adamw" or "lamb"',
+        ),
         (MLP + '[optimizer]\nkind = "sgd"\neps = 1e-8', "optimizer.eps", "remove it"),
         (MLP + "[schedule]\nfinal = 0.1", "schedule.final", 'set kind = "linear" or "cosine"'),
         # types
@@ -171,6 +213,11 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
         (MLP + "[optimizer]\nbetas = [0.9]", "optimizer.betas", "exactly 2 entries"),
         (MLP + "[optimizer]\nweight_decay = -1", "optimizer.weight_decay", "at least 0"),
         (MLP + '[optimizer]\nkind = "sgd"\nmomentum = 1.0', "optimizer.momentum", "below 1"),
+        (MLP + "dropout = 1.0", "model.dropout", "at least 0 and below 1, not 1.0"),
+        (GPT + "dropout = -0.1", "model.dropout", "at least 0 and below 1"),
+        (MLP + "hidden = []\ndropout = 0.1", "model.dropout", "and there are none: remove it"),
+        (RESNET + "stochastic_depth = 1", "model.stochastic_depth", "at least 0 and below 1, not 1"),
+        (CNN + "dropout = 0.1", "model.dropout", "set kind"),
         (MLP + '[schedule]\nkind = "linear"\nfinal = 1.5', "schedule.final", "from 0 to 1"),
         (MLP + "[schedule]\nwarmup = -1", "schedule.warmup", "from 0 to"),
         (MLP + "[train]\nsteps = 0", "train.steps", "from 1 to"),
@@ -179,13 +226,13 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
         (MLP + "[train]\nclip_norm = -1", "train.clip_norm", "at least 0"),
         # choices
         (GPT + 'norm = "rms"', "model.norm", '"rmsnorm" or "layernorm"'),
-        (GPT + 'activation = "relu"', "model.activation", '"swiglu" or "gelu"'),
+        (GPT + 'activation = "relu"', "model.activation", '"swiglu", "gelu" or "gelu-tanh"'),
         (GPT + 'position = "none"', "model.position", '"rope" or "learned"'),
         (MLP + 'activation = "swiglu"', "model.activation", '"relu", "gelu" or "tanh"'),
-        (MLP + '[optimizer]\nkind = "adam"', "optimizer.kind", '"adamw" or "sgd"'),
-        (MLP + '[schedule]\nkind = "step"', "schedule.kind", '"constant", "linear" or "cosine"'),
-        (MLP + '[train]\nprecision = "bfloat16"', "train.precision", '"float32" or "float64"'),
-        (MLP + '[train]\nloss = "mse"', "train.loss", '"cross-entropy", "mean-squared-error" or "own"'),
+        (MLP + '[optimizer]\nkind = "adamax"', "optimizer.kind", '"adam", "adamw", "lamb"'),
+        (MLP + '[schedule]\nkind = "step"', "schedule.kind", '"constant", "linear", "cosine", "one-cycle"'),
+        (MLP + '[train]\nprecision = "bfloat16"', "train.precision", '"float32", "float64" or "bf16-mixed"'),
+        (MLP + '[train]\nloss = "mse"', "train.loss", '"cross-entropy", "mean-squared-error", "huber"'),
         # between keys
         (GPT + "width = 65", "model.width", "write 64 or 72, or change heads"),
         (GPT + 'width = 66\nposition = "learned"', "model.width", "write 64 or 68"),
@@ -199,10 +246,38 @@ def test_an_integer_counts_as_the_number_it_is() -> None:
         (RESNET + "blocks = [1, 1, 1]", "model.blocks", "has 3 entries and channels has 2"),
         (RESNET + "blocks = [0, 1]", "model.blocks[0]", "from 1 to 1000"),
         (MLP + '[optimizer]\nkind = "sgd"\nnesterov = true', "optimizer.nesterov", "add momentum = 0.9"),
+        (MLP + '[optimizer]\nkind = "muon"\nmomentum = 0', "optimizer.nesterov", "or write nesterov = false"),
         (MLP + "[schedule]\nwarmup = 30", "schedule.warmup", "write at most 29, or raise train.steps"),
+        (MLP + '[schedule]\nkind = "one-cycle"', "schedule.warmup", "rises from start during the warm-up: write"),
+        (MLP + '[schedule]\nkind = "warmup-stable-decay"', "schedule.cooldown", "write their number, such as 9"),
+        (
+            MLP + '[schedule]\nkind = "warmup-stable-decay"\nwarmup = 10\ncooldown = 20',
+            "schedule.cooldown",
+            "leave none of the 30 steps at the full rate: write at most 19, or raise train.steps",
+        ),
         (GPT + '[train]\nloss = "mean-squared-error"', "train.loss", 'a gpt predicts tokens, write "cross-entropy"'),
         (MLP + "outputs = 1", "model.outputs", 'set train.loss = "mean-squared-error"'),
-        (GPT + "width = 65536", "model", "more than the 2147483648 that a spec may have"),
+        # losses
+        (GPT + '[train]\nloss = "huber"', "train.loss", 'a gpt predicts tokens, write "cross-entropy"'),
+        (MLP + 'outputs = 1\n[train]\nloss = "kl-divergence"', "model.outputs", 'loss = "binary-cross-entropy"'),
+        (MLP + "[train]\nlabel_smoothing = 1", "train.label_smoothing", "at least 0 and below 1, not 1"),
+        (MLP + "[train]\nclass_weights = [1, -1, 1, 1]", "train.class_weights[1]", "at least 0"),
+        (MLP + "[train]\nclass_weights = [1, 1, 1e-30, 1]", "train.class_weights[2]", "0, or from 1e-12 to 1e+12"),
+        (MLP + "[train]\nclass_weights = [1, 2, 3]", "train.class_weights", "3 entries and the model has 4 classes"),
+        (GPT + "[train]\nclass_weights = [1, 2, 3]", "train.class_weights", "3 entries and the model has 64 classes"),
+        (MLP + "[train]\nclass_weights = [0, 0, 0, 0]", "train.class_weights", "give a class a weight above 0"),
+        (MLP + "[train]\nclass_weights = [0, 3, 0, 0]\nignore_label = 1", "train.class_weights", "leaves every class"),
+        (MLP + "[train]\nignore_label = 2147483648", "train.ignore_label", "to 2147483647"),
+        (MLP + "[data]\nbatch = 1\n[train]\nignore_label = -1", "train.ignore_label", "write data.batch = 2 or more"),
+        (MLP + '[train]\nloss = "huber"\nhuber_delta = 0', "train.huber_delta", "above 0"),
+        (MLP + '[train]\nloss = "huber"\nhuber_delta = 1e-40', "train.huber_delta", "from 1e-12 to 1e+12, not 1e-40"),
+        (MLP + "[train]\nhuber_delta = 2", "train.huber_delta", 'remove it, or set loss = "huber"'),
+        *(
+            (MLP + f'[train]\nloss = "huber"\n{key}', f"train.{key.split()[0]}", 'or set loss = "cross-entropy"')
+            for key in ("label_smoothing = 0.1", "ignore_label = 0", "class_weights = [1, 1, 1, 1]")
+        ),
+        (GPT + "width = 65536", "model", "more than the 137438953472 that a spec may have"),
+        (GPT + "layers = 1\nwidth = 32768", "model", "more than the 2147483648 that one may have"),
         (MLP + "[data]\nbatch = 2147483648", "data.batch", "more than the 2147483648 that it may have"),
     ],
 )
@@ -217,8 +292,16 @@ def test_a_fault_is_named_with_its_place_and_mend(text: str, where: str, fragmen
     [
         GPT + 'width = 12\nposition = "learned"',
         MLP + 'outputs = 1\n[train]\nloss = "mean-squared-error"',
+        MLP + "[train]\nlabel_smoothing = 0.99\nignore_label = 2\nclass_weights = [0, 1, 0, 1e-12]",
+        MLP + 'outputs = 1\n[train]\nloss = "binary-cross-entropy"',
+        MLP + 'outputs = 2\n[train]\nloss = "kl-divergence"',
+        MLP + 'outputs = 1\n[train]\nloss = "huber"\nhuber_delta = 0.5',
+        GPT + "[data]\nbatch = 1\n[train]\nignore_label = -100",
         MLP + "hidden = []",
         MLP + "[schedule]\nwarmup = 29",
+        MLP + '[schedule]\nkind = "one-cycle"\nwarmup = 29',
+        MLP + '[schedule]\nkind = "warmup-stable-decay"\nwarmup = 10\ncooldown = 19',
+        MLP + '[optimizer]\nkind = "muon"\nmomentum = 0\nnesterov = false',
         MLP + '[optimizer]\nkind = "sgd"\nmomentum = 0.9\nnesterov = true',
         MLP + "[optimizer]\nbetas = [0, 0.0]",
         MLP + "[data]\nnoise = 1",
@@ -348,10 +431,10 @@ def test_a_written_spec_without_a_name_is_refused() -> None:
         spec_from_dict(tables)
 
 
-RECORDS = (Gpt, Mlp, Cnn, Resnet, Data, Optimizer, Schedule, Train)
-KEYS = st.sampled_from([field.name for record in (Spec, Spec, *RECORDS) for field in fields(record)])
+RECORDS = (Gpt, Llama, Moe, Bert, Vit, Mlp, Cnn, Resnet, Unet, Data, Optimizer, Schedule, Train)
+KEYS = st.sampled_from(["preset", *(field.name for record in (Spec, Spec, *RECORDS) for field in fields(record))])
 WORDS = st.sampled_from(
-    ["gpt", "mlp", "cnn", "resnet", "adamw", "sgd", "cosine", "tokens", "float64", "mean-squared-error"]
+    [*MODELS, *("adamw", "sgd", "cosine", "tokens", "float64", "mean-squared-error", "tiny", "gpt2", "unet-2015")]
 )
 SCALARS = st.one_of(
     st.integers(), st.integers(0, 20), st.floats(), st.booleans(), st.text(max_size=5), WORDS, st.dates(), st.none()
@@ -370,6 +453,9 @@ TABLES = st.dictionaries(KEYS | st.text(max_size=5), VALUES, max_size=6)
 @given(TABLES, st.text(max_size=5))
 @example({"model": {"kind": "gpt", "width": 10**5000}}, "x")
 @example({"optimizer": {"lr": 10**400, "kind": math.nan}, "model": {"kind": []}}, "x")
+@example({"model": {"preset": "gpt2", "width": 10**5000}}, "x")
+@example({"model": {"kind": "unet", "preset": [], "channels": [2**31] * 30, "image": [1, 2**30, 2**30]}}, "x")
+@example({"model": {"kind": "resnet", "blocks": [1000] * 30, "channels": [2**31] * 30, "block": "bottleneck"}}, "x")
 @example({"model": {"kind": "cnn", "image": [1, 2**31, 2**31], "channels": [2**31] * 30}}, "x")
 def test_arbitrary_tables_make_a_spec_or_an_input_error(tables: dict[str, Any], name: str) -> None:
     caught: InputError | None = None

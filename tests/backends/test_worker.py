@@ -146,6 +146,19 @@ def test_final_parameters_are_in_a_file_that_the_evidence_names(place: Place) ->
     assert made["parameters_digest"] == tensors_digest(found)
 
 
+def test_averages_are_in_a_file_where_the_spec_has_them(place: Place) -> None:
+    spec = {**SPEC.to_dict(), "train": {**SPEC.to_dict()["train"], "ema": 0.5}}
+    assert place.end(spec=spec)[0] == 0
+    (made,) = place.evidence["runs"]
+    with np.load(place.folder / "made" / "tensors" / made["averages_file"]) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
+    assert made["averages_digest"] == tensors_digest(found)
+    for name, value in PROGRAM.parameters.items():
+        assert found[name] == pytest.approx(value * 0.75**4 * 0.5, rel=1e-6)
+    assert place.end()[0] == 0
+    assert not {"averages_file", "averages_digest"} & place.evidence["runs"][0].keys()
+
+
 def test_a_session_is_opened_anew_only_where_it_must_be(place: Place) -> None:
     noise = [{"seed": seed, "unit": 1e-3} for seed in range(2)]
     runs = [
@@ -265,3 +278,62 @@ def test_a_worker_ends_with_its_input_in_the_middle_of_a_run(place: Place) -> No
         child.stdin.close()
         assert child.wait(30) == 3
     assert not (place.folder / "made" / "evidence.json").exists()
+
+
+def longer(steps: int) -> dict[str, Any]:
+    return {**SPEC.to_dict(), "optimizer": {**SPEC.to_dict()["optimizer"], "lr": 1e-3}, "train": {"steps": steps}}
+
+
+def results(place: Place) -> list[tuple[Any, ...]]:
+    keys = ("losses", "grad_norms", "parameters_digest")
+    return [tuple(made[key] for key in keys) for made in place.evidence["runs"]]
+
+
+def test_a_killed_run_goes_on_to_the_same_numbers(place: Place) -> None:
+    spec, kept = longer(2000), place.folder / "kept"
+    assert place.end(spec=spec)[0] == 0
+    right = results(place)
+    job = {"spec": spec, "checkpoint": {"folder": str(kept), "every": 20}}
+    with place.start(**job) as child:
+        while not list(kept.glob("measured/step-*.npz")):
+            assert child.poll() is None
+            time.sleep(0.001)
+        child.kill()
+    (place.folder / "made" / "evidence.json").unlink()
+    assert place.end(**job, resume=True)[0] == 0
+    assert results(place) == right
+    (made,) = place.evidence["runs"]
+    assert made["resumed_from"] % 20 == 0
+    assert 0 < made["resumed_from"] < 2000
+    # What is finished is not made again.
+    assert place.end(**job, resume=True)[0] == 0
+    assert results(place) == right
+    assert place.evidence["runs"][0]["seconds"] == {"first_step": 0.0, "rest": 0.0}
+
+
+def test_each_run_of_a_job_has_checkpoints_of_its_own(place: Place) -> None:
+    kept, noise = place.folder / "kept", {"seed": 1, "unit": 1e-3}
+    job = {
+        "runs": [run("a"), run("b", "float64", noise=noise)],
+        "checkpoint": {"folder": str(kept), "every": 3},
+        "resume": True,
+    }
+    assert place.end(**job)[0] == 0
+    right = results(place)
+    assert [made["resumed_from"] for made in place.evidence["runs"]] == [None, None]
+    assert place.end(**job)[0] == 0
+    assert [made["resumed_from"] for made in place.evidence["runs"]] == [3, 3]
+    assert results(place) == right
+    # Another noise is another run.
+    job["runs"] = [run("a"), run("b", "float64", noise={**noise, "seed": 2})]
+    assert place.end(**job)[0] == 1
+    assert "a checkpoint of another run" in place.evidence["error"]["message"]
+
+
+def test_a_folder_with_checkpoints_is_not_begun_anew(place: Place) -> None:
+    job = {"checkpoint": {"folder": str(place.folder / "kept"), "every": 2}}
+    assert place.end(**job)[0] == 0
+    assert place.end(**job)[0] == 1
+    error = place.evidence["error"]
+    assert (error["kind"], error["exit_code"]) == ("InputError", 2)
+    assert "resume from them, remove them, or give another folder" in error["message"]

@@ -70,14 +70,14 @@ MUTANTS = {
     "nesterov looks back": (
         SGD,
         "on_jax/optimizer.py",
-        "slope = slope + momentum * velocities[name] if optimizer.nesterov else velocities[name]",
-        "slope = velocities[name]",
+        "for own, names in parts(optimizer, parameters):",
+        "for own, names in parts(__import__('dataclasses').replace(optimizer, nesterov=False), parameters):",
     ),
     "first moment is not corrected": (
         MLP,
         "on_jax/optimizer.py",
-        "scale, shrink, root = rate / correct_first,",
-        "scale, shrink, root = rate,",
+        "apply(arrays, own, before, rates, orders.get(name, ()))",
+        "apply(arrays, own, before, [rates[0], 1.0, rates[2]], orders.get(name, ()))",
     ),
     "gelu is the approximate one": (
         GELU,

@@ -10,7 +10,22 @@ from typing import Any
 
 import pytest
 
-from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Onnx, Optimizer, Resnet, Schedule, Train
+from stackproof.backends.spec import (
+    Bert,
+    Cnn,
+    Data,
+    Gpt,
+    Llama,
+    Mlp,
+    Moe,
+    Onnx,
+    Optimizer,
+    Resnet,
+    Schedule,
+    Train,
+    Unet,
+    Vit,
+)
 from stackproof.matrix.config import ImageSettings, Matrix, RunSettings, ThroughputSettings, load_matrix
 from stackproof.matrix.expand import baseline_of, expand
 from stackproof.matrix.machine import Machine
@@ -20,6 +35,11 @@ from stackproof.matrix.spec_file import load_spec
 ROOT = Path(__file__).parents[2]
 SECTIONS = [
     ("spec.md", '`[model]` with `kind = "gpt"`', Gpt),
+    ("spec.md", '`[model]` with `kind = "llama"`', Llama),
+    ("spec.md", '`[model]` with `kind = "moe"`', Moe),
+    ("spec.md", '`[model]` with `kind = "bert"`', Bert),
+    ("spec.md", '`[model]` with `kind = "vit"`', Vit),
+    ("spec.md", '`[model]` with `kind = "unet"`', Unet),
     ("spec.md", '`[model]` with `kind = "mlp"`', Mlp),
     ("spec.md", '`[model]` with `kind = "cnn"`', Cnn),
     ("spec.md", '`[model]` with `kind = "resnet"`', Resnet),
@@ -51,8 +71,8 @@ def default_of(record: type, name: str) -> str:
         return "{}"
     value: Any = getattr(record, name, None)
     if (record, name) == (ImageSettings, "labels"):
-        return "none"
-    return json.dumps(list(value) if isinstance(value, tuple) else value)
+        value = None
+    return "none" if value is None else json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
 @pytest.mark.parametrize(("page", "title", "record"), SECTIONS, ids=lambda value: getattr(value, "__name__", None))

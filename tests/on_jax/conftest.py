@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONTRACTS = ("operator_cases", "operator_contract", "optimizer_contract", "session_contract", "suite_contract")
-pytest.register_assert_rewrite(*CONTRACTS, "control_contract", "gradient_contract", "recurrent_contract")
+pytest.register_assert_rewrite(
+    *CONTRACTS, "control_contract", "gradient_contract", "loss_contract", "model_contract", "recurrent_contract"
+)
 
 from stackproof.backends.on_jax.session import prepare  # noqa: E402 - the contracts are rewritten first
 

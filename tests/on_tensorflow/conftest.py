@@ -6,7 +6,9 @@ import tempfile
 import pytest
 
 CONTRACTS = ("operator_cases", "operator_contract", "optimizer_contract", "session_contract", "suite_contract")
-pytest.register_assert_rewrite(*CONTRACTS, "control_contract", "gradient_contract", "recurrent_contract")
+pytest.register_assert_rewrite(
+    *CONTRACTS, "control_contract", "gradient_contract", "loss_contract", "model_contract", "recurrent_contract"
+)
 
 # XLA leaves one text per program that it compiles here: the only public sign of a compilation.
 DUMPS = pytest.StashKey[tempfile.TemporaryDirectory]()

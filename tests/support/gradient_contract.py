@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 # What ends so is an operator with its images channels last, which `backends/layout.py` writes.
 TURNED = "Last"
+# Operators that are not ONNX's; `seeded_contract.py` takes its gradient.
+OWN = {"SeededDropout"}
 
 
 class GradientContract:
@@ -38,7 +40,7 @@ class GradientContract:
         assert {where: error for where, error in errors.items() if not error < TOLERANCE} == {}
 
     def test_every_rule_has_gradients_or_a_reason(self) -> None:
-        known = {operator for operator in operators(self.target) if not operator.endswith(TURNED)}
+        known = {operator for operator in operators(self.target) if not operator.endswith(TURNED)} - OWN
         assert known - set(differentiable()) - set(NOT_DIFFERENTIABLE) == set()
         assert set(differentiable()) & set(NOT_DIFFERENTIABLE) == set()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
+from loop_contract import LoopContract
 from whole_programs import as_onnx_holds_it, reference_loss
 
 from stackproof.backends.data import batches
@@ -67,7 +69,7 @@ def same_bits(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> bool
     return list(left) == list(right) and all(left[name].tobytes() == right[name].tobytes() for name in left)
 
 
-class SessionContract:
+class SessionContract(LoopContract):
     """Attributes: the session module, how many programs its framework has compiled so far, and its distributions."""
 
     module: ClassVar[ModuleType]
@@ -105,6 +107,17 @@ class SessionContract:
         session.reset(None)
         assert trajectory(session) == first
         assert same_bits(session.parameters(), trained)
+        assert type(self).compilations() == before
+
+    def test_only_the_first_step_compiles(self) -> None:
+        spec = replace(MLP, train=replace(MLP.train, steps=3, accumulate=2, ema=0.5))
+        session, (first, *rest) = self.open(spec, "float32", compiled=True), batches(spec)
+        session.step(session.place(first), rates(spec)[0])
+        kept, before = session.saved(), type(self).compilations()
+        for _ in range(2):
+            for given in rest:
+                session.step(session.place(given), rates(spec)[1])
+            session.restore(kept)
         assert type(self).compilations() == before
 
     def test_convolutions_agree_compiled_and_eager(self) -> None:
@@ -218,6 +231,25 @@ class SessionContract:
         length = np.sqrt(sum(np.sum((moved[name] - initial[name]) ** 2) for name in moved))
         assert norm > 1e-2
         assert length == pytest.approx(1e-3, rel=1e-9)
+
+    @pytest.mark.parametrize("spec", [GPT, MLP], ids=lambda spec: spec.name)
+    def test_mixed_precision_is_near_float32_with_parameters_in_float32(self, spec: Spec) -> None:
+        program, made = build_program(spec), {}
+        for narrow in ("", "bfloat16"):
+            session = self.module.open_session(program, spec, Options("float32", compile=False, narrow=narrow))
+            made[narrow] = [loss for loss, _ in trajectory(session, spec)]
+            assert {value.dtype.name for value in session.parameters().values()} == {"float32"}
+        assert made["bfloat16"] != made[""]
+        np.testing.assert_allclose(made["bfloat16"], made[""], rtol=3e-2)
+
+    def test_noise_of_narrow_products_is_as_large_as_they_round(self) -> None:
+        exact = [loss for loss, _ in trajectory(self.fresh("float64", compiled=False))]
+        options = Options("float64", compile=False, noise=Noise(0), narrow="bfloat16")
+        session = self.module.open_session(build_program(GPT), GPT, options)
+        for narrow, least, most in ((0.0, 0.0, 1e-14), (2.0**-8, 1e-7, 1e-2)):
+            session.reset(Noise(1, 0.0, narrow))
+            moved = max(abs(loss / right - 1.0) for (loss, _), right in zip(trajectory(session), exact, strict=True))
+            assert least <= moved <= most
 
     def test_noise_of_no_size_changes_nothing(self) -> None:
         noisy = self.session("float64", compiled=True, noise=Noise(0))

@@ -128,7 +128,7 @@ function curveCharts(curve) {
   const common = { positions: curve.steps, xLabel: "step", read: reading };
   return [
     chart({
-      ...common, height: 170, title: curve.title, keys: [["measured", "measured"], ["float64 reference", "reference"]],
+      ...common, height: 170, title: curve.title, keys: [["measured", "measured"], [curve.against, "reference"]],
       label: `${curve.title} over ${curve.count} steps, measured and reference. Arrow keys read single steps.`,
       scale: linearScale(known([...curve.values, ...curve.reference])),
       draw(plot) {

@@ -14,10 +14,10 @@ from onnx import helper, numpy_helper
 from whole_programs import as_onnx_holds_it, reference_loss
 
 from stackproof.backends.data import batch
+from stackproof.backends.model_sizes import elements
 from stackproof.backends.models.build import build_program
 from stackproof.backends.program import OPSET
 from stackproof.backends.spec import Cnn, Data, Gpt, Mlp, Optimizer, Resnet, Schedule, Spec, Train
-from stackproof.backends.spec_rules import elements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -142,8 +142,9 @@ def test_a_run_is_kept_with_its_trained_tensors(saved: Path, capsys: pytest.Capt
     before = load((folder / "p").read_bytes())
     trained = {name: value + 1 for name, value in before.parameters.items()}
     state = {name: value + 2 for name, value in before.state.items()}
-    blobs = {"a": _packed(trained), "b": _packed(state)}
-    run = {"parameters_blob": "a", "state_blob": "b"}
+    averages = {name: value + 3 for name, value in before.parameters.items()}
+    blobs = {"a": _packed(trained), "b": _packed(state), "c": _packed(averages)}
+    run = {"parameters_blob": "a", "state_blob": "b", "averages_blob": "c"}
     keep_run(folder / "kept", folder / "p", run, blobs.__getitem__, {"losses": [1.0]})
     after = read_kept(folder / "kept")
     assert list(after.parameters) == list(before.parameters)
@@ -151,6 +152,9 @@ def test_a_run_is_kept_with_its_trained_tensors(saved: Path, capsys: pytest.Capt
     assert all((after.state[name] == before.state[name] + 2).all() for name in before.state)
     assert json.loads((folder / "kept" / RUN).read_text()) == {"losses": [1.0]}
     assert dump(read_kept(folder / "kept" / PROGRAM)) == dump(after)
+    smooth = read_kept(folder / "kept" / "averaged.npz")
+    assert all((smooth.parameters[name] == before.parameters[name] + 3).all() for name in before.parameters)
+    assert all((smooth.state[name] == before.state[name] + 2).all() for name in before.state)
 
 
 def _packed(tensors: dict[str, np.ndarray]) -> bytes:

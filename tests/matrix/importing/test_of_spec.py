@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx_models import classifier, drawn, floats, model, node, whole
+from whole_programs import reference_loss
 
 from stackproof.backends.data import batches
 from stackproof.backends.errors import InputError
@@ -93,6 +95,31 @@ def test_keys_of_the_spec_reach_the_import(tmp_path: Path) -> None:
     program = compile_spec(load_spec(write(tmp_path, given, more)))
     assert [(entry.shape, entry.bound) for entry in program.inputs] == [((4, 5), 7), ((4, 5), 9)]
     assert list(program.parameters) == ["w", "offset"]
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        "label_smoothing = 0.1\nignore_label = -1\nclass_weights = [1, 2, 1, 1, 1]",
+        'loss = "huber"\nhuber_delta = 0.5',
+        'loss = "binary-cross-entropy"',
+        'loss = "kl-divergence"',
+    ],
+)
+def test_data_fit_each_loss(tmp_path: Path, train: str) -> None:
+    spec = load_spec(write(tmp_path, classifier(), f"[data]\nbatch = 6\n[train]\n{train}"))
+    program = compile_spec(spec)
+    for made in batches(spec, program.inputs):
+        assert {name: (value.dtype.name, value.shape) for name, value in made.items()} == {
+            entry.name: (entry.dtype, entry.shape) for entry in program.inputs
+        }
+    assert math.isfinite(reference_loss(program, batches(spec, program.inputs)[0]))
+
+
+def test_class_weights_are_held_to_the_classes_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, classifier(), "[train]\nclass_weights = [1, 2]")
+    with pytest.raises(InputError, match=r"train\.class_weights: has 2 entries and the model has 5 classes"):
+        compile_spec(load_spec(path))
 
 
 def test_the_program_does_not_follow_from_where_the_file_lies(tmp_path: Path) -> None:

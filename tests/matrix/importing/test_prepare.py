@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from loss_cases import Case, wanted
 from onnx import TensorProto, helper
 from onnx_models import classifier, compute, drawn, evaluate, floats, info, model, node, whole
 
 from stackproof.backends.program import dump, load
+from stackproof.backends.recipe import Train
 from stackproof.matrix.importing.prepare import Imported, Wishes, import_proto
 from stackproof.matrix.importing.supported import operators
 
@@ -162,6 +164,46 @@ def test_labels_have_the_shape_of_the_scores_without_the_classes(
     wanted = (np.log(np.exp(scores).sum(1)) - scores[np.arange(len(scores)), chosen.reshape(-1)]).mean()
     made_loss = evaluate(replace(made, outputs=("loss",)), {"x": x, "labels": chosen})[0]
     np.testing.assert_allclose(made_loss, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "shape"),
+    [
+        ("huber", (4, 3)),
+        ("binary-cross-entropy", (4,)),
+        ("kl-divergence", (4, 2, 3)),
+        ("kl-divergence", (4, 3, 2, 2)),
+    ],
+)
+def test_other_losses_are_compared_with_targets(loss: str, shape: tuple[int, ...]) -> None:
+    given = model([node("Mul", ["x", "w"], ["y"])], [floats("x", *shape)], [floats("y", *shape)], {"w": drawn(1)})
+    made = imported(given, Wishes(loss=loss, numbers=Train(huber_delta=0.5), train=("w",))).program
+    assert [(entry.name, entry.dtype, entry.shape) for entry in made.inputs] == [
+        ("x", "float32", shape),
+        ("targets", "float32", shape),
+    ]
+    x = drawn(*shape, seed=3)
+    target = np.abs(drawn(*shape, seed=4))
+    axis = 2 if len(shape) == 3 else 1
+    if loss == "kl-divergence":
+        target /= target.sum(axis=axis, keepdims=True)
+    right = wanted(Case("", Train(loss=loss, huber_delta=0.5), (x * drawn(1)).astype(np.float64), target))[0]
+    found = evaluate(replace(made, outputs=("loss",)), {"x": x, "targets": target})[0]
+    np.testing.assert_allclose(found, right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 9), (4, 9, 2, 3), (4, 9)])
+def test_keys_of_cross_entropy_reach_the_loss(shape: tuple[int, ...]) -> None:
+    given = model([node("Mul", ["x", "w"], ["y"])], [floats("x", *shape)], [floats("y", *shape)], {"w": drawn(1)})
+    numbers = Train(label_smoothing=0.1, ignore_label=-1, class_weights=(0.0, *range(1, 9)))
+    made = imported(given, Wishes(loss="cross-entropy", numbers=numbers, train=("w",))).program
+    labels = np.random.default_rng(0).integers(0, 9, made.inputs[1].shape)
+    labels.flat[:2] = (-1, 8)
+    x = drawn(*shape, seed=3)
+    right = wanted(Case("", numbers, (x * drawn(1)).astype(np.float64), labels))[0]
+    found = evaluate(replace(made, outputs=("loss",)), {"x": x, "labels": labels})[0]
+    np.testing.assert_allclose(found, right, rtol=1e-5)
+    assert load(dump(made)).digest == made.digest
 
 
 def test_a_model_may_bring_its_own_loss() -> None:

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from onnx_models import classifier, drawn, floats, info, model, node, whole
 
 from stackproof.backends.errors import InputError, UnsupportedError
+from stackproof.backends.recipe import Train
 from stackproof.matrix.importing import supported
 from stackproof.matrix.importing.prepare import Wishes, import_proto
 
@@ -150,3 +151,37 @@ def test_sequences_cannot_be_fed() -> None:
     nodes = [node("ConcatFromSequence", ["s"], ["y"], axis=0)]
     given = model(nodes, [helper.make_value_info("s", kind)], [floats("y", None)])
     assert "s: is a sequence or an optional, and a batch holds tensors only" in refusal(given, Wishes())
+
+
+@pytest.mark.parametrize(
+    ("shape", "loss", "numbers", "text"),
+    [
+        ((4,), "kl-divergence", Train(), "y: has the shape [4], and kl-divergence needs scores of shape"),
+        (
+            (4, 1),
+            "kl-divergence",
+            Train(),
+            'of one class, and kl-divergence compares several: set train.loss = "binary',
+        ),
+        (
+            (4, 3),
+            "cross-entropy",
+            Train(class_weights=(1, 2)),
+            "train.class_weights: has 2 entries and the model has 3",
+        ),
+        ((4, 5, 3), "cross-entropy", Train(class_weights=(0, 0, 1), ignore_label=2), "leaves every class out"),
+        ((4, 3), "cross-entropy", Train(class_weights=(0, 0, 1e-30)), "train.class_weights[2]: must be 0, or from"),
+    ],
+)
+def test_outputs_that_do_not_fit_the_loss_are_refused(
+    shape: tuple[int, ...], loss: str, numbers: Train, text: str
+) -> None:
+    given = model([node("Mul", ["x", "w"], ["y"])], [floats("x", *shape)], [floats("y", *shape)], {"w": drawn(1)})
+    assert text in refusal(given, Wishes(loss=loss, numbers=numbers, train=("w",)))
+
+
+def test_a_name_that_the_loss_needs_is_refused_where_the_model_has_it() -> None:
+    nodes = [node("Mul", ["x", "w"], ["loss.near"]), node("Relu", ["loss.near"], ["y"])]
+    given = model(nodes, [floats("x", 4, 3)], [floats("y", 4, 3)], {"w": drawn(1)})
+    text = refusal(given, Wishes(loss="huber", train=("w",)))
+    assert "loss.near: is a name in the model already" in text

@@ -81,6 +81,15 @@ class Session:
     def parameters(self) -> dict[str, np.ndarray]:
         return dict(self._parameters)
 
+    def averages(self) -> dict[str, np.ndarray]:
+        return {name: value * 0.5 for name, value in self._parameters.items()}
+
+    def saved(self) -> dict[str, np.ndarray]:
+        return {f"parameter/{name}": value.copy() for name, value in self._parameters.items()}
+
+    def restore(self, mapping: Mapping[str, np.ndarray]) -> None:
+        self._parameters = {name.partition("/")[2]: value for name, value in mapping.items()}
+
     def reset(self, noise: Noise | None) -> None:
         self._noise, self._steps = noise, 0
         self._parameters = {
