@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Operators in no case of the suite: the tests of numbers, of layers, of moving values and of gradients have them.
 _WITHOUT_CASE = """
     ConcatFromSequence GlobalLpPool Gradient LabelEncoder MaxRoiPool Multinomial RandomNormal RandomNormalLike
-    RandomUniform SequenceErase
+    RandomUniform SequenceErase SeededDropout
 """
 WITHOUT_CASE = frozenset(_WITHOUT_CASE.split())
 
