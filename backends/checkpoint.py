@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import re
-import zipfile
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import Fault, InputError, StackproofError
+from .npz import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,10 +85,7 @@ def dump(checkpoint: Checkpoint) -> bytes:
         "tensors": {name: _described(value) for name, value in held.items()},
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = {_HEADER: text, **held}
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
+    return pack({_HEADER: text, **held})
 
 
 def load(content: bytes, source: str) -> Checkpoint:
@@ -105,10 +100,9 @@ def load(content: bytes, source: str) -> Checkpoint:
         InputError: It is one of another schema version.
     """
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            header = json.loads(arrays[_HEADER].tobytes())
-            held = {name: arrays[name] for name in arrays.files if name != _HEADER}
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        held = unpack(content)
+        header = json.loads(held.pop(_HEADER).tobytes())
+    except (ValueError, KeyError) as error:
         raise _damaged(source, "is no whole checkpoint") from error
     if not isinstance(header, dict) or "schema_version" not in header:
         raise _damaged(source, "has no header")

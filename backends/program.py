@@ -8,15 +8,14 @@ set `OPSET`; floating-point tensors are float32 and are widened as a whole when 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .graph import Body, Input, Node, node_from_json, node_to_json
+from .npz import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +44,7 @@ class Program:
         state: Initial tensors that no gradient changes and each step replaces, such as running means.
         updates: For each name in `state` the tensor that replaces it after a step.
         narrow: The dtype of each parameter or constant that is carried by a wider one; see `values.CARRIERS`.
+        convention: Whose names and layouts parameters and state have, such as `torch`; empty where that is not known.
     """
 
     name: str
@@ -57,10 +57,11 @@ class Program:
     state: Mapping[str, np.ndarray] = field(default_factory=dict)
     updates: Mapping[str, str] = field(default_factory=dict)
     narrow: Mapping[str, str] = field(default_factory=dict)
+    convention: str = ""
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 over graph and tensors, in hexadecimal; the name is left out."""
+        """Return the SHA-256 over graph and tensors, in hexadecimal; name and convention are left out."""
         state = hashlib.sha256(json.dumps(_graph(self), sort_keys=True, separators=(",", ":")).encode())
         for tensors in (self.parameters, self.constants, self.state):
             state.update(tensors_digest(tensors).encode())
@@ -96,13 +97,12 @@ def _graph(program: Program) -> dict[str, Any]:
 
 def dump(program: Program) -> bytes:
     """Return the program as one `.npz` file's bytes: the graph as JSON and each tensor under its role and name."""
-    graph = json.dumps({"name": program.name, **_graph(program)}, sort_keys=True)
-    arrays: dict[str, Any] = {"graph": np.frombuffer(graph.encode(), dtype=np.uint8)}
+    more = {"convention": program.convention} if program.convention else {}
+    graph = json.dumps({"name": program.name, **more, **_graph(program)}, sort_keys=True)
+    arrays: dict[str, np.ndarray] = {"graph": np.frombuffer(graph.encode(), dtype=np.uint8)}
     for role, held in _ROLES.items():
         arrays.update({f"{role}/{name}": value for name, value in getattr(program, held).items()})
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
+    return pack(arrays)
 
 
 def load(content: bytes) -> Program:
@@ -111,22 +111,24 @@ def load(content: bytes) -> Program:
     Raises:
         ValueError: The bytes are no program, or one of another schema version.
     """
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise ValueError("these bytes are no program: they are no whole .npz file")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        if "graph" not in arrays.files:
-            raise ValueError("these bytes are no program: the file has no graph")
-        graph = json.loads(arrays["graph"].tobytes())
-        if graph["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(f"program schema {graph['schema_version']}, this version reads {SCHEMA_VERSION}")
-        tensors = {field: {name: arrays[f"{role}/{name}"] for name in graph[field]} for role, field in _ROLES.items()}
-        return Program(
-            name=graph["name"],
-            inputs=tuple(Input(**{**entry, "shape": tuple(entry["shape"])}) for entry in graph["inputs"]),
-            nodes=tuple(node_from_json(entry) for entry in graph["nodes"]),
-            loss=graph["loss"],
-            outputs=tuple(graph["outputs"]),
-            updates=graph["updates"],
-            narrow=graph["narrow"],
-            **tensors,
-        )
+    try:
+        arrays = unpack(content)
+    except ValueError as error:
+        raise ValueError(f"these bytes are no program: {error}") from error
+    if "graph" not in arrays:
+        raise ValueError("these bytes are no program: the file has no graph")
+    graph = json.loads(arrays["graph"].tobytes())
+    if graph["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(f"program schema {graph['schema_version']}, this version reads {SCHEMA_VERSION}")
+    tensors = {field: {name: arrays[f"{role}/{name}"] for name in graph[field]} for role, field in _ROLES.items()}
+    return Program(
+        name=graph["name"],
+        inputs=tuple(Input(**{**entry, "shape": tuple(entry["shape"])}) for entry in graph["inputs"]),
+        nodes=tuple(node_from_json(entry) for entry in graph["nodes"]),
+        loss=graph["loss"],
+        outputs=tuple(graph["outputs"]),
+        updates=graph["updates"],
+        narrow=graph["narrow"],
+        convention=graph.get("convention", ""),
+        **tensors,
+    )

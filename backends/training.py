@@ -39,7 +39,7 @@ class Trajectory:
         losses: Loss before each update; None where it was not finite.
         grad_norms: Global gradient norm before clipping at each step; None where it was not finite.
         parameters: Final parameters.
-        first_step: Seconds from opening the session's feed to the end of the first step, compilation included.
+        first_step: Seconds of the first step, with compilation that the session left to it.
         rest: Seconds of all further steps; what writing checkpoints takes is no part of it.
     """
 

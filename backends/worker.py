@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import json
 import os
 import platform
@@ -22,14 +21,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .checkpoint import Belonging, Folder
 from .data import batches_digest
 from .errors import StackproofError, UnsupportedError
 from .installed import installed_versions
 from .mixed import PRECISIONS
 from .noise import Noise
+from .npz import pack
 from .program import load, tensors_digest
 from .reading import spec_from_dict
 from .session import Options
@@ -39,7 +37,7 @@ from .workload_process import kill_all
 from .workload_runs import CommandRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import TextIO
 
     from .checkpoint import Checkpoint
@@ -120,8 +118,10 @@ class Runner:
         for run in self._job["runs"]:
             folder = self._checkpoints(run)
             found = None if folder is None else folder.found(resume=self._job.get("resume", False))
+            start = time.perf_counter()
             session = self._session(run, found)
-            made = self._record(run, session, train(session, self._feed, folder, found))
+            opening = time.perf_counter() - start
+            made = self._record(run, session, train(session, self._feed, folder, found), opening)
             self._evidence["runs"].append(made if folder is None else {**made, "resumed_from": found and found.step})
 
     def _checkpoints(self, run: dict[str, Any]) -> Folder | None:
@@ -169,16 +169,16 @@ class Runner:
         self._open = (key, session)
         return session
 
-    def _record(self, run: dict[str, Any], session: Session, made: Trajectory) -> dict[str, Any]:
+    def _record(self, run: dict[str, Any], session: Session, made: Trajectory, opening: float) -> dict[str, Any]:
         path = Path(self._job["tensors"]) / f"{run['name']}.npz"
-        _write(path, _packed(made.parameters))
+        _write(path, pack(made.parameters))
         more = {
             "state": session.state() if self._program.state else {},
             "averages": session.averages() if self._spec.train.ema else {},
         }
         files = {kind: path.with_suffix(f".{kind}.npz") for kind, tensors in more.items() if tensors}
         for kind, file in files.items():
-            _write(file, _packed(more[kind]))
+            _write(file, pack(more[kind]))
         return {
             **run,
             "mode": session.mode,
@@ -191,15 +191,8 @@ class Runner:
             "parameters_file": path.name,
             **{f"{kind}_file": file.name for kind, file in files.items()},
             **({"averages_digest": tensors_digest(more["averages"])} if more["averages"] else {}),
-            "seconds": {"first_step": made.first_step, "rest": made.rest},
+            "seconds": {"first_step": made.first_step and made.first_step + opening, "rest": made.rest},
         }
-
-
-def _packed(tensors: Mapping[str, np.ndarray]) -> bytes:
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = dict(tensors)
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
 
 
 def _import_target(target: str) -> Any:

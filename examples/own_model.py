@@ -16,7 +16,7 @@ NODES = [
         "BatchNormalization", ["wide", *(f"norm.{key}" for key in ("weight", "bias", "mean", "var"))], ["even"]
     ),
     helper.make_node("Relu", ["even"], ["active"]),
-    helper.make_node("GlobalAveragePool", ["active"], ["pooled"]),
+    helper.make_node("MaxPool", ["active"], ["pooled"], kernel_shape=[4, 4], strides=[4, 4]),
     helper.make_node("Flatten", ["pooled"], ["flat"]),
     helper.make_node("Gemm", ["flat", "head.weight", "head.bias"], ["scores"], transB=1),
 ]
@@ -31,7 +31,7 @@ def main() -> None:
         "norm.bias": np.zeros(16),
         "norm.mean": np.zeros(16),
         "norm.var": np.ones(16),
-        "head.weight": draw((10, 16)) * 0.25,
+        "head.weight": draw((10, 256)) * 0.02,
         "head.bias": np.zeros(10),
     }
     graph = helper.make_graph(

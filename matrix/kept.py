@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
+from ..backends.npz import unpack
 from ..backends.program import Program, dump, load
 from ..compat.errors import Fault, InputError
 from .exporting.weights import with_weights
@@ -17,6 +15,8 @@ from .store import outside, replace_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    import numpy as np
 
 PROGRAM: Final = "program.npz"
 AVERAGED: Final = "averaged.npz"
@@ -43,12 +43,12 @@ def keep_run(
     untrained = load(program.read_bytes())
     trained = replace(
         untrained,
-        parameters=_ordered(_arrays(blob(run["parameters_blob"])), untrained.parameters),
-        state=_ordered(_arrays(blob(run["state_blob"])), untrained.state) if "state_blob" in run else untrained.state,
+        parameters=_ordered(unpack(blob(run["parameters_blob"])), untrained.parameters),
+        state=_ordered(unpack(blob(run["state_blob"])), untrained.state) if "state_blob" in run else untrained.state,
     )
     programs = {PROGRAM: trained}
     if "averages_blob" in run:
-        averages = _ordered(_arrays(blob(run["averages_blob"])), untrained.parameters)
+        averages = _ordered(unpack(blob(run["averages_blob"])), untrained.parameters)
         programs[AVERAGED] = replace(trained, parameters=averages)
     with outside(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,6 +66,8 @@ def read_kept(path: Path) -> Program:
         InputError: There is none, or it cannot be read.
     """
     file = path / PROGRAM if path.is_dir() else path
+    if file.exists() and not file.is_file():
+        raise InputError(str(file), [Fault("", f"is no file: name the folder of train --out, or its {PROGRAM}")])
     try:
         return load(file.read_bytes())
     except FileNotFoundError:
@@ -73,8 +75,13 @@ def read_kept(path: Path) -> Program:
         raise InputError(str(file), [Fault("", what)]) from None
     except OSError as error:
         raise InputError(str(file), [Fault("", f"cannot be read ({error.strerror or error})")]) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(str(file), [Fault("", f"is no program that this version wrote: {error}")]) from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files that belong to what `read_kept` reads."""
+    return [path / name for name in (PROGRAM, AVERAGED, RUN)] if path.is_dir() else [path]
 
 
 def start_from(program: Program, weights: Path, names: str) -> Program:
@@ -84,11 +91,6 @@ def start_from(program: Program, weights: Path, names: str) -> Program:
         InputError: The file does not fit the program.
     """
     return with_weights(program, weights, names)
-
-
-def _arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
 
 
 def _ordered(

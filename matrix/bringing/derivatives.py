@@ -26,7 +26,7 @@ STEPS = (1e-5, 1e-3, 1e-2)
 def moved(values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
     """Return values a little off, in float64: fresh ones such as zeros often lie where a derivative jumps."""
     draws = np.random.default_rng(0)
-    return {name: v + 0.01 * _unit(v) * draws.standard_normal(v.shape) for name, v in values.items()}
+    return {name: np.asarray(v + 0.01 * _unit(v) * draws.standard_normal(v.shape)) for name, v in values.items()}
 
 
 def draw(number: int, shape: Sequence[int]) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ class _Line:
         return (self._at(distance) - self._at(-distance)) / (2 * distance)
 
     def _at(self, distance: float) -> float:
-        return self.loss(self.name, self.value + distance * self.direction)
+        return self.loss(self.name, np.asarray(self.value + distance * self.direction))
 
 
 def _unit(value: NDArray[Any]) -> float:

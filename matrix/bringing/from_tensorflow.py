@@ -139,11 +139,19 @@ def _pure(tf: ModuleType, model: Model, trained: int, others: int) -> Model:
     def call(*given: Array) -> Array:
         variables, rest = given[:trained], given[trained:]
         inputs = rest[others:]
-        arguments = [tf.nest.pack_sequence_as(model.input, inputs)] if getattr(model, "inputs", None) else inputs
+        arguments = _arguments(tf, model, inputs)
         outputs, state = model.stateless_call(list(variables), list(rest[:others]), *arguments, training=True)
         return [*tf.nest.flatten(outputs), *(tf.identity(value) for value in state)]
 
     return tf.function(call)
+
+
+def _arguments(tf: ModuleType, model: Model, inputs: Sequence[Array]) -> Sequence[Array]:
+    """Return inputs as a model's call takes them: in a functional model's own structure, else one after the other."""
+    if not getattr(model, "inputs", None):
+        return inputs
+    structure = getattr(model, "input", None)  # a Sequential has none, and takes one array
+    return inputs if structure is None else [tf.nest.pack_sequence_as(structure, inputs)]
 
 
 def _export(tf2onnx: ModuleType, source: str, call: Model, signature: list[Array]) -> ModelProto:

@@ -18,6 +18,7 @@ from .graph import walk
 from .modes import FLAG, MEAN, train_batch_norms, train_dropouts
 from .origin import Origin, write_origin
 from .proving import check_outputs, check_tensors
+from .resizes import size_corners
 from .torch_model import array, check_model, held, training_means
 from .torch_origin import TRACE, called_dropouts
 from .torch_running import check_model_gradients, run_without_dropout
@@ -177,6 +178,7 @@ def _finish(torch: ModuleType, model: Module, path: Path, used: set[str]) -> Ori
         dropouts=called_dropouts(proto),
     )
     _set_modes(proto, origin)
+    size_corners(proto)
     _drop_traces(proto)
     write_origin(proto, origin)
     onnx.save(proto, path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
     from onnx import GraphProto, ModelProto, NodeProto
@@ -30,14 +30,21 @@ SCALES = {
     "ConvTranspose": (2,),
     "Gemm": (2,),
     "PRelu": (1,),
+    "DeformConv": (3,),
+    "LSTM": (3, 7),
+    "GRU": (3,),
+    "RNN": (3,),
     "Add": (0, 1),
     "Mul": (0, 1),
+    "Sub": (0, 1),
+    "Div": (0, 1),
 }
 """Inputs that hold scales, biases and statistics."""
 
 WEIGHTS = {
     "Conv": (1,),
     "ConvTranspose": (1,),
+    "DeformConv": (1,),
     "MatMul": (0, 1),
     "Gemm": (0, 1),
     "Gather": (0,),
@@ -79,8 +86,8 @@ class View:
 
     @cached_property
     def uses(self) -> dict[str, list[Use]]:
-        """Where each tensor goes in, through nodes that only move values."""
-        return {name: list(self._follow(name)) for name in self.direct}
+        """Where each initializer goes in, through nodes that only move values."""
+        return {name: list(self.follow(name, _MOVES)) for name in self.tensors if name in self.direct}
 
     @cached_property
     def direct(self) -> dict[str, list[Use]]:
@@ -122,12 +129,16 @@ class View:
         values = self.values(name)
         return bool((values == values.flat[0]).all())
 
-    def _follow(self, name: str) -> Iterator[Use]:
-        for use in self.direct.get(name, ()):
-            if use.node.op_type in _MOVES and use.position == 0:
-                yield from self._follow(use.node.output[0])
-            else:
+    def follow(self, name: str, moves: Collection[str]) -> Iterator[Use]:
+        """Yield where a tensor goes in, through any number of nodes of these operators, by their first input."""
+        seen, waiting = {name}, list(reversed(self.direct.get(name, ())))
+        while waiting:
+            use = waiting.pop()
+            if use.node.op_type not in moves or use.position != 0:
                 yield use
+            elif use.node.output[0] not in seen:
+                seen.add(use.node.output[0])
+                waiting.extend(reversed(self.direct.get(use.node.output[0], ())))
 
 
 def walk(graph: GraphProto) -> Iterator[NodeProto]:

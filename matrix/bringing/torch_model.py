@@ -82,9 +82,25 @@ def _hindrances(module: Module) -> Iterator[str]:
     averages = module.training and getattr(module, "track_running_stats", False)
     if averages and getattr(module, "momentum", 0) is None:
         yield "averages its statistics over all steps (momentum=None): give it a momentum"
+    yield from _table_hindrances(module)
     rate = getattr(module, "dropout", None)
     if isinstance(rate, float) and rate > 0 and not module.training:
         yield "is in inference mode within a model that trains: set its dropout to 0 instead"
+
+
+def _table_hindrances(module: Module) -> Iterator[str]:
+    """Yield what a table of vectors does outside of its forward pass, of which a graph says nothing."""
+    if not hasattr(module, "num_embeddings"):
+        return
+    why = "which ONNX does not carry"
+    if getattr(module, "max_norm", None) is not None:
+        yield f"shortens the rows that it reads (max_norm), {why}: make it None"
+    if getattr(module, "padding_idx", None) is not None and module.weight.requires_grad:
+        yield f"has a row without gradient (padding_idx), {why}: make it None, or multiply by a mask in the model"
+    if getattr(module, "scale_grad_by_freq", False):
+        yield f"divides gradients by how often a row is read (scale_grad_by_freq), {why}: make it False"
+    if getattr(module, "sparse", False):
+        yield f"has gradients of the rows that it reads only (sparse), {why}: make it False"
 
 
 def _overlapping(model: Module) -> list[str]:

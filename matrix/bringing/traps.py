@@ -10,8 +10,9 @@ mended, or refused by name, or, where nothing is wrong or only the user can know
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnx import ModelProto
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .trap import Trap
+
+# What stackproof, and PyTorch's own exporter, call the source of a model from PyTorch.
+_TORCH: Final = re.compile(r"(py)?torch ")
 
 
 def find_traps(model: ModelProto) -> list[Trap]:
@@ -67,6 +71,15 @@ def known_origin(model: ModelProto) -> Origin | None:
     if ours is None or ours.tensors or theirs is None:
         return ours or theirs
     return replace(theirs, tied=ours.tied, independent=ours.independent, accepted=ours.accepted)
+
+
+def convention_of(model: ModelProto) -> str:
+    """Return whose names and layouts a model's tensors have: `torch`, or an empty string where that is not known.
+
+    The exporters for the other frameworks turn kernels around, and change names.
+    """
+    origin = known_origin(model)
+    return "torch" if origin is not None and origin.tensors and _TORCH.match(origin.source) else ""
 
 
 def trainable(model: ModelProto) -> frozenset[str] | None:

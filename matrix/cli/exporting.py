@@ -8,10 +8,10 @@ from ...compat.errors import Fault, InputError
 from ..exporting.inference import as_inference
 from ..exporting.onnx_graph import to_model
 from ..exporting.weights import save_weights
-from ..kept import read_kept
+from ..kept import files_of, read_kept
+from ..outputs import check_outputs, write_output
 from ..report.wording import clean, size
 from ..report.write import render_json
-from ..store import outside, replace_file
 from .output import standard_output
 
 if TYPE_CHECKING:
@@ -25,13 +25,15 @@ def run(options: argparse.Namespace) -> int:
     """Write what is asked for of a trained model."""
     if options.onnx is None and options.safetensors is None:
         raise InputError("export", [Fault("", "says nothing to write: add --onnx FILE, --safetensors FILE or both")])
+    check_outputs(
+        "export", {"--onnx": options.onnx, "--safetensors": options.safetensors}, files_of(options.run_folder)
+    )
     program = read_kept(options.run_folder)
     tables: dict[str, Any] = {"schema_version": 1, "program": program.name, "program_digest": program.digest}
     if options.onnx is not None:
         tables["onnx"] = _write_onnx(program, options)
     if options.safetensors is not None:
-        with outside(options.safetensors.parent):
-            count = save_weights(program, options.safetensors, options.names)
+        count = save_weights(program, options.safetensors, options.names)
         tables["safetensors"] = {**_file(options.safetensors), "names": options.names, "tensors": count}
     with standard_output() as stream:
         if options.json:
@@ -43,8 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _write_onnx(program: Program, options: argparse.Namespace) -> dict[str, Any]:
     model = to_model(as_inference(program, options.output))
-    with outside(options.onnx.parent):
-        replace_file(options.onnx, model.SerializeToString())
+    write_output(options.onnx, model.SerializeToString())
     return {
         **_file(options.onnx),
         "opset": max(entry.version for entry in model.opset_import if not entry.domain),

@@ -39,4 +39,6 @@ def run(options: argparse.Namespace) -> int:
             stream.write(render_json(made))
         else:
             show_training(made, stream)
+            if options.out is not None:
+                stream.write(f"  {'kept in':<21}{options.out}\n")
     return 0

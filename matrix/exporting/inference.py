@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +12,17 @@ from ...backends.graph import Body
 from ...backends.seeded_dropout import OPERATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...backends.program import Node, Program
 
 _TRAINING_FLAG = 2
+# The place of the running mean among a batch norm's inputs; the variance is the next.
+_MEAN = 3
+_UNKNOWN = (
+    "this state is updated by operators other than BatchNormalization, so the graph only says how the model trains, "
+    "not how it infers: export the weights with --safetensors, and load them in the framework that the model comes from"
+)
 
 
 def as_inference(program: Program, outputs: Sequence[str] = ()) -> Program:
@@ -31,9 +37,13 @@ def as_inference(program: Program, outputs: Sequence[str] = ()) -> Program:
         on, and what the outputs do not need is left out. Weights trained in float64 are float32.
 
     Raises:
-        InputError: An output is none of the program's tensors, or there is none at all.
+        InputError: An output is none of the program's tensors, or there is none at all; or its state is updated by
+            more than batch norms, so that what the model does when it infers is not known.
     """
-    made = {name for node in program.nodes for name in node.outputs}
+    _check_updates(program)
+    changed = _Inferring()
+    every = [changed.node(node) for node in program.nodes]
+    made = {name for node in every for name in node.outputs}
     faults = [
         Fault(name, f"is no tensor of the program; {did_you_mean(name, made)}") for name in outputs if name not in made
     ]
@@ -42,7 +52,7 @@ def as_inference(program: Program, outputs: Sequence[str] = ()) -> Program:
         faults.append(Fault("", "has no output but its loss: name one with --output"))
     if faults:
         raise InputError(program.name, faults)
-    nodes = tuple(_needed([_inferring(node) for node in program.nodes], wanted))
+    nodes = tuple(_needed(every, wanted))
     used = {name for node in nodes for name in _taken(node)} | set(wanted)
     trained = {**program.state, **program.parameters}
     held = {**program.constants, **{name: _narrowed(value) for name, value in trained.items()}}
@@ -60,15 +70,59 @@ def as_inference(program: Program, outputs: Sequence[str] = ()) -> Program:
     )
 
 
-def _inferring(node: Node) -> Node:
-    if node.op == "BatchNormalization" and node.attributes.get("training_mode", 0):
+@dataclass
+class _Inferring:
+    """Nodes as they infer; `back` leads from running statistics after a step to those before it."""
+
+    back: dict[str, str] = field(default_factory=dict)
+
+    def node(self, node: Node) -> Node:
+        inner = {name: self.body(value) for name, value in node.attributes.items() if isinstance(value, Body)}
+        inputs = tuple(self.back.get(name, name) for name in node.inputs)
+        node = replace(node, inputs=inputs, attributes={**node.attributes, **inner})
+        if node.op == "BatchNormalization" and node.attributes.get("training_mode", 0):
+            return self.norm(node)
+        if node.op == OPERATOR:
+            return replace(node, op="Identity", inputs=node.inputs[:1], attributes={})
+        if node.op == "Dropout":
+            return replace(node, inputs=node.inputs[:_TRAINING_FLAG])
+        return node
+
+    def norm(self, node: Node) -> Node:
+        self.back.update(zip(node.outputs[1:], node.inputs[_MEAN:], strict=False))
         kept = {name: value for name, value in node.attributes.items() if name != "training_mode"}
         return replace(node, outputs=node.outputs[:1], attributes=kept)
-    if node.op == OPERATOR:
-        return replace(node, op="Identity", inputs=node.inputs[:1], attributes={})
-    if node.op == "Dropout":
-        return replace(node, inputs=node.inputs[:_TRAINING_FLAG])
-    return node
+
+    def body(self, body: Body) -> Body:
+        nodes = tuple(self.node(node) for node in body.nodes)
+        return replace(body, nodes=nodes, outputs=tuple(self.back.get(name, name) for name in body.outputs))
+
+
+def _check_updates(program: Program) -> None:
+    """Refuse state that is updated otherwise than by batch norms.
+
+    Where a framework writes a batch norm as small operators, the graph is the one that trains, and it does not say how
+    the running statistics are used.
+    """
+    made = {name: node for node in program.nodes for name in node.outputs if name}
+    faults = [
+        Fault(name, _UNKNOWN) for name, update in program.updates.items() if not _is_statistic(name, update, made)
+    ]
+    if faults:
+        raise InputError(program.name, faults)
+
+
+def _is_statistic(name: str, update: str, made: Mapping[str, Node]) -> bool:
+    """Tell whether state stays as it is, or is replaced by what a batch norm makes of it."""
+    while update in made:
+        node = made[update]
+        if node.op == "BatchNormalization" and update in node.outputs[1:]:
+            update = node.inputs[_MEAN + node.outputs[1:].index(update)]
+        elif node.op == "Identity":
+            update = node.inputs[0]
+        else:
+            return False
+    return update == name
 
 
 def _needed(nodes: list[Node], wanted: Iterable[str]) -> Iterator[Node]:

@@ -10,8 +10,10 @@ part. So `fc.weight`, a program's matrix of shape (inputs, outputs), is
 | `tensorflow` | `fc/kernel` | (inputs, outputs) |
 | `jax` | `params/fc/kernel` | (inputs, outputs) |
 
-Where a framework has no tensor of the same numbers in another order, the program's own name and layout stay: kernels of
-transposed convolutions for JAX, which turns them around, and recurrent layers, whose gates are in another order.
+A program that came from a framework whose names and layouts it keeps has `Program.convention`; there they stay as they
+are. Where a framework has no tensor of the same numbers in another order, the program's own name and layout stay:
+kernels of transposed convolutions for JAX, which turns them around, and recurrent layers, whose gates are in another
+order.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def names_of(program: Program, convention: str) -> dict[str, Named]:
         raise InputError("--names", [Fault(convention, f"is none of {', '.join(CONVENTIONS)}")])
     tensors = {**program.parameters, **program.state}
     plain = {name: Named(name, tuple(range(value.ndim))) for name, value in tensors.items()}
-    if convention == "plain":
+    if convention in {"plain", program.convention}:
         return plain
     kinds = _kinds(program)
     known = [name for name in tensors if name in kinds and kinds[name].word in _WORDS[convention]]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from ...backends.errors import Fault, InputError, did_you_mean
+from ..outputs import write_output
 from .names import CONVENTIONS, names_of
 
 if TYPE_CHECKING:
@@ -37,11 +38,14 @@ def save_weights(program: Program, path: Path, convention: str) -> int:
 
     Returns:
         The number of tensors.
+
+    Raises:
+        InputError: The file cannot be written.
     """
     tensors = {**program.parameters, **program.state}
     names = names_of(program, convention)
     laid = {names[name].name: names[name].there(value) for name, value in tensors.items()}
-    save_file(laid, path, metadata={"format": _FORMATS[convention], KEY: convention})
+    write_output(path, save(laid, metadata={"format": _FORMATS[convention], KEY: convention}))
     return len(laid)
 
 
@@ -63,7 +67,7 @@ def with_weights(program: Program, path: Path, convention: str = "") -> Program:
     faults = _faults(names, held, tensors)
     if faults:
         raise InputError(str(path), faults)
-    taken = {name: names[name].here(tensors[names[name].name]).astype(value.dtype) for name, value in held.items()}
+    taken = {name: names[name].here(_cast(tensors[names[name].name], value.dtype)) for name, value in held.items()}
     return replace(
         program,
         parameters={name: taken[name] for name in program.parameters},
@@ -76,10 +80,15 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], str]:
         with safe_open(path, framework="np") as file:
             stated = (file.metadata() or {}).get(KEY, "")
             names = file.keys()
-            return {name: file.get_tensor(name) for name in names}, stated
+            return {name: _wider(file.get_tensor(name)) for name in names}, stated
     except (OSError, SafetensorError, TypeError, AttributeError, KeyError) as error:
-        what = f"cannot be read as safetensors ({error}): check the path, or write the file anew"
+        what = f"cannot be read as safetensors ({error}): check the path, or write the file anew, in float32"
         raise InputError(str(path), [Fault("", what)]) from None
+
+
+def _wider(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return bfloat16, which numpy itself lacks, as float32; it holds each of these numbers exactly."""
+    return value.astype(np.float32) if value.dtype.name == "bfloat16" else value
 
 
 def _fitting(program: Program, tensors: Mapping[str, np.ndarray[Any, Any]], path: Path) -> str:
@@ -116,9 +125,18 @@ def _faults(
             faults.append(Fault(there, f"is of type {tensors[there].dtype}, and the model's is {value.dtype}"))
         elif not np.isfinite(tensors[there]).all():
             faults.append(Fault(there, "holds NaN or infinity: it would spoil every step"))
+        elif not np.isfinite(_cast(tensors[there], value.dtype)).all():
+            faults.append(
+                Fault(there, f"holds numbers beyond the range of {value.dtype}: scale them, or check the file")
+            )
     known = {names[name].name for name in held}
     extra = [name for name in tensors if name not in known and not name.endswith(_IGNORED)]
     if extra:
         shown = ", ".join(extra[:_MOST_NAMED]) + (", ..." if len(extra) > _MOST_NAMED else "")
         faults.append(Fault("", f"has {len(extra)} tensors that the model has not: {shown}"))
     return faults
+
+
+def _cast(value: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    with np.errstate(over="ignore"):
+        return value.astype(dtype, copy=False)

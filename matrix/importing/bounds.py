@@ -21,6 +21,8 @@ _WHOLE = {
     *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64),
 }
 _MOVES = {"Cast", "Reshape", "Identity", "Squeeze", "Unsqueeze", "Transpose", "Flatten", "Expand", "Slice"}
+# What lies outside of it gives a row without a 1, and no fault.
+_ONE_HOT = "OneHot"
 
 
 def with_bounds(model: ModelProto, source: str, given: Mapping[str, int]) -> dict[str, int]:
@@ -32,7 +34,7 @@ def with_bounds(model: ModelProto, source: str, given: Mapping[str, int]) -> dic
         given: What the user says; it goes before what the graph says.
 
     Raises:
-        InputError: A bound is given for what is no integer input.
+        InputError: A bound is given for what is no integer input, or above what a table has.
     """
     whole = [entry.name for entry in model.graph.input if entry.type.tensor_type.elem_type in _WHOLE]
     faults = [
@@ -43,23 +45,33 @@ def with_bounds(model: ModelProto, source: str, given: Mapping[str, int]) -> dic
     if faults:
         raise InputError(source, faults)
     shapes = shapes_of(model)
-    found = {name: min(_limits(model, name, shapes), default=0) for name in whole}
-    return {**found, **given}
+    limits = {name: list(_limits(model, name, shapes)) for name in whole}
+    rows = {name: min((count for op, count in held if op != _ONE_HOT), default=0) for name, held in limits.items()}
+    faults = [_too_high(name, bound, rows[name]) for name, bound in given.items() if 0 < rows[name] < bound]
+    if faults:
+        raise InputError(source, faults)
+    return {**{name: min((count for _, count in held), default=0) for name, held in limits.items()}, **given}
 
 
-def _limits(model: ModelProto, name: str, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[int]:
-    """Yield what each node that chooses by a tensor allows."""
-    for node in all_nodes(model.graph):
-        if name not in node.input or node.domain not in ONNX_DOMAINS:
+def _too_high(name: str, bound: int, rows: int) -> Fault:
+    what = f"is {bound}, and the table that {name} chooses from has {rows} rows: write {rows} or less"
+    return Fault(f"model.bounds.{name}", f"{what}, or remove it (--bound {name}={rows} of an import)")
+
+
+def _limits(model: ModelProto, name: str, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, int]]:
+    """Yield what each node that chooses by a tensor allows, with its operator."""
+    moved = {name}
+    for node in all_nodes(model.graph):  # in order: what moves a tensor comes before what takes it from there
+        places = {place for place, taken in enumerate(node.input) if taken in moved}
+        if not places or node.domain not in ONNX_DOMAINS:
             continue
-        place = list(node.input).index(name)
-        if node.op_type in _MOVES and place == 0:
-            yield from _limits(model, node.output[0], shapes)
-        elif node.op_type in {"Gather", "GatherElements"} and place == 1 and node.input[0] in shapes:
+        if node.op_type in _MOVES and 0 in places:
+            moved.add(node.output[0])
+        elif node.op_type in {"Gather", "GatherElements"} and 1 in places and node.input[0] in shapes:
             axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
-            yield shapes[node.input[0]][axis]
-        elif node.op_type == "OneHot" and place == 0:
-            yield from _depth(model, node)
+            yield node.op_type, shapes[node.input[0]][axis]
+        elif node.op_type == _ONE_HOT and 0 in places:
+            yield from ((_ONE_HOT, depth) for depth in _depth(model, node))
 
 
 def _depth(model: ModelProto, node: NodeProto) -> Iterator[int]:

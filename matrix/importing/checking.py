@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from onnx import AttributeProto, NodeProto, TensorProto, checker, defs, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto, checker, defs, helper
 
 from ...backends.errors import Fault, InputError
-from .loading import tensors
-from .tensors import FLOATS, dtype_name, stored_bytes, type_word
+from .loading import named_tensors
+from .tensors import PACKED, dtype_name, stored_bytes, type_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from onnx import GraphProto, ModelProto, TypeProto
     from onnx.onnx_ml_pb2 import FunctionProto
@@ -20,20 +20,17 @@ if TYPE_CHECKING:
 ONNX_DOMAINS: Final = frozenset({"", "ai.onnx"})
 
 
-def check_tensors(model: ModelProto, source: str, *, allow_not_finite: bool = False) -> None:
+def check_tensors(model: ModelProto, source: str) -> None:
     """Refuse a model whose tensors, inputs or outputs are damaged or of a type that no program holds.
 
     Args:
         model: The model, with all of its tensors.
         source: What the user called it.
-        allow_not_finite: Whether weights may hold NaN and infinity.
 
     Raises:
         InputError: With every such tensor.
     """
-    faults = [*_typed(model.graph), *(fault for tensor in tensors(model) for fault in _whole(tensor))]
-    if not faults and not allow_not_finite:
-        faults = [fault for tensor in model.graph.initializer for fault in _finite(tensor)]
+    faults = [*_typed(model.graph), *(f for name, tensor in named_tensors(model) for f in _whole(name, tensor))]
     if faults:
         raise InputError(source, faults)
 
@@ -52,7 +49,7 @@ def check_structure(model: ModelProto, source: str) -> None:
     if opset > defs.onnx_opset_version():
         what = f"uses operator set {opset}, and the onnx package here knows {defs.onnx_opset_version()}: update onnx"
         raise InputError(source, [Fault("", what)])
-    faults = list(_in_order(model.graph, set())) or list(_known(model, opset))
+    faults = [*_in_order(model.graph, set()), *_empty(model)] or list(_known(model, opset))
     if faults:
         raise InputError(source, faults)
     if same_opset(model):  # the checker refuses others, which the inliner can do with once they are upgraded
@@ -124,31 +121,30 @@ def _element(kind: TypeProto) -> int:
     return int(kind.tensor_type.elem_type)
 
 
-def _whole(tensor: TensorProto) -> Iterator[Fault]:
+def _whole(name: str, tensor: TensorProto) -> Iterator[Fault]:
+    """Report a tensor whose type no program holds, or whose data are not as many as its shape asks for."""
     if not dtype_name(tensor.data_type):
         what = f"is a tensor of type {type_word(tensor.data_type)}, which no framework trains on"
-        yield Fault(tensor.name, f"{what}: take it out of the model")
+        yield Fault(name, f"{what}: take it out of the model")
         return
-    size = len(tensor.raw_data)
-    if size and size != stored_bytes(tensor):
-        what = f"has {size} bytes of data, and its shape {list(tensor.dims)} asks for"
-        yield Fault(tensor.name, f"{what} {stored_bytes(tensor)}: the file is damaged")
-
-
-def _finite(tensor: TensorProto) -> Iterator[Fault]:
-    """Report NaN in a weight, and infinity unless it is a mask's: in every mask, some elements are finite."""
-    if tensor.data_type not in FLOATS:
+    shape = list(tensor.dims)
+    if any(size < 0 for size in shape):
+        yield Fault(name, f"its shape {shape} has a size below 0: the file is damaged")
         return
-    values = numpy_helper.to_array(tensor)
-    bad = int(values.size - np.isfinite(values).sum())
-    values = values.astype(np.float64) if bad else values
-    if bad and (np.isnan(values).any() or np.isposinf(values).any() or not _is_mask(values)):
-        what = f"{bad} of its {values.size} elements are NaN or infinite: it would spoil every step"
-        yield Fault(tensor.name, f"{what}; mend the weights, or let them pass on purpose (--allow-not-finite)")
+    has, wanted, unit = _amounts(tensor)
+    if has != wanted:
+        word = f"{has} {unit} of data" if has else "no data"
+        yield Fault(name, f"has {word}, and its shape {shape} asks for {wanted}: the file is damaged")
 
 
-def _is_mask(values: np.ndarray) -> bool:
-    return bool((values[np.isfinite(values)] == 0).all())
+def _amounts(tensor: TensorProto) -> tuple[int, int, str]:
+    """Return how much data a tensor has, how much it is to have, and in what that is counted."""
+    wanted = stored_bytes(tensor)
+    if tensor.HasField("raw_data"):
+        return len(tensor.raw_data), wanted, "bytes"
+    numbers = len(getattr(tensor, helper.tensor_dtype_to_field(tensor.data_type)))
+    pairs = 2 if dtype_name(tensor.data_type).startswith("complex") else 1
+    return numbers, wanted if tensor.data_type in PACKED else math.prod(tensor.dims) * pairs, "numbers"
 
 
 def _in_order(graph: GraphProto, outside: set[str]) -> Iterator[Fault]:
@@ -167,6 +163,21 @@ def _in_order(graph: GraphProto, outside: set[str]) -> Iterator[Fault]:
         for body in bodies(node):
             yield from _in_order(body, known)
         known.update(node.output)
+
+
+def _empty(model: ModelProto) -> Iterator[Fault]:
+    """Report Constant nodes that hold nothing, which ONNX's checker lets pass."""
+    parts = (model.graph.node, *(function.node for function in model.functions))
+    for node in [node for part in parts for node in _with_bodies(part)]:
+        if node.op_type == "Constant" and node.domain in ONNX_DOMAINS and not node.attribute:
+            yield Fault(label(node), "is a Constant without a value: the file is damaged, or give it one")
+
+
+def _with_bodies(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    for node in nodes:
+        yield node
+        for body in bodies(node):
+            yield from _with_bodies(body.node)
 
 
 def _known(model: ModelProto, opset: int) -> Iterator[Fault]:

@@ -24,7 +24,7 @@ def describe(made: Imported, source: str) -> dict[str, Any]:
         source: What the user called the model.
     """
     program = made.program
-    frozen = {name: program.constants[name] for name in made.roles.frozen if name in program.constants}
+    frozen = {"tensors": len(made.roles.frozen), "elements": made.roles.frozen_elements, "names": [*made.roles.frozen]}
     return {
         "schema_version": SCHEMA_VERSION,
         "model": source,
@@ -37,7 +37,7 @@ def describe(made: Imported, source: str) -> dict[str, Any]:
         "outputs": list(program.outputs),
         "loss": program.loss or None,
         "trained": _tensors(program.parameters),
-        "frozen": _tensors(frozen),
+        "frozen": frozen,
         "state": _tensors(program.state),
         "decided": made.roles.why,
         "operators": {

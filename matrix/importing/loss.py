@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from ...backends.errors import Fault, InputError, did_you_mean
+from ...backends.graph import Body
 from ...backends.loss_rules import check_weights
 from ...backends.models.graph import Graph
 from ...backends.models.losses import LABELS, TARGETS, add_cross_entropy, from_targets
@@ -13,8 +15,9 @@ from ...backends.recipe import Train
 from ...backends.targets import class_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ...backends.graph import Node
     from ...backends.program import Program
 
 CROSS_ENTROPY: Final = "cross-entropy"
@@ -25,6 +28,8 @@ LOSSES: Final = (CROSS_ENTROPY, MEAN_SQUARED_ERROR, "huber", "binary-cross-entro
 # Axes of scores, and of those of sequences.
 _SCORES: Final = 2
 _SEQUENCES: Final = 3
+_PREFIX: Final = "loss"
+_ASK: Final = 'say which with train = ["*.weight"] under [model], or --train "*.weight"'
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,11 @@ def add_loss(program: Program, goal: Goal, source: str) -> Program:
     output's shape. A loss of the model's own is a scalar already.
 
     Raises:
-        InputError: The output's shape does not fit the loss or its class weights, or a name is taken already.
+        InputError: Nothing is trained, the output's shape does not fit the loss or its class weights, or a tensor of
+            the model has the name of the loss's input.
     """
+    if not program.parameters:
+        raise InputError(source, [Fault("", f"has no parameter that is trained: {_ASK}")])
     if goal.loss != OWN:
         _check_shape(goal, source)
         return _with(program, _part(goal), goal, source)
@@ -77,8 +85,9 @@ def add_loss(program: Program, goal: Goal, source: str) -> Program:
     if not goal.shape:
         return replace(program, loss=goal.output)
     graph = Graph(seed=0)
-    graph.add("ReduceSum", (goal.output,), "loss", keepdims=0)
-    return replace(program, nodes=(*program.nodes, *graph.finish("", "loss", ()).nodes), loss="loss")
+    loss = _free_prefix([""], _names(program))
+    graph.add("ReduceSum", (goal.output,), loss, keepdims=0)
+    return replace(program, nodes=(*program.nodes, *graph.finish("", loss, ()).nodes), loss=loss)
 
 
 def _check_shape(goal: Goal, source: str) -> None:
@@ -125,13 +134,14 @@ def _cross_entropy(graph: Graph, goal: Goal) -> str:
 
 
 def _with(program: Program, part: Program, goal: Goal, source: str) -> Program:
-    held = {entry.name for entry in program.inputs} | {name for node in program.nodes for name in node.outputs}
-    held.update(program.parameters, program.constants, program.state)
-    made = [name for node in part.nodes for name in node.outputs]
-    for name in (LABELS, TARGETS, *part.constants, *made):
+    held = _names(program)
+    for name in (LABELS, TARGETS):
         if name in held:
-            what = f"is a name in the model already; rename it there, or name the model's own loss with loss = {OWN!r}"
-            raise InputError(source, [Fault(name, what)])
+            what = (
+                "is the name of the loss's own input, and a tensor of the model has it: rename the tensor in the file"
+            )
+            raise InputError(source, [Fault(name, f"{what}, or name the model's own loss with loss = {OWN!r}")])
+    part = _renamed(part, held)
     bound = goal.shape[class_axis(len(goal.shape))] if goal.loss == CROSS_ENTROPY else 0
     return replace(
         program,
@@ -140,3 +150,39 @@ def _with(program: Program, part: Program, goal: Goal, source: str) -> Program:
         constants={**program.constants, **part.constants},
         loss=part.loss,
     )
+
+
+def _renamed(part: Program, held: Collection[str]) -> Program:
+    """Return a loss whose own tensors have names that the model has not."""
+    own = [*part.constants, *(name for node in part.nodes for name in node.outputs)]
+    prefix = _free_prefix([name.removeprefix(_PREFIX) for name in own], held)
+    names = {name: prefix + name.removeprefix(_PREFIX) for name in own}
+    nodes = (
+        replace(node, inputs=_mapped(node.inputs, names), outputs=_mapped(node.outputs, names)) for node in part.nodes
+    )
+    constants = {names[name]: value for name, value in part.constants.items()}
+    return replace(part, nodes=tuple(nodes), constants=constants, loss=names[part.loss])
+
+
+def _mapped(given: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(names.get(name, name) for name in given)
+
+
+def _free_prefix(ends: Collection[str], held: Collection[str]) -> str:
+    """Return `loss`, or `loss_2` and so on where a tensor of the model has one of the names that begin so."""
+    tried = (f"{_PREFIX}_{number}" if number > 1 else _PREFIX for number in count(1))
+    return next(prefix for prefix in tried if not any(prefix + end in held for end in ends))
+
+
+def _names(program: Program) -> set[str]:
+    """Return the names of all tensors of a program, of those in bodies too."""
+    held = {*program.parameters, *program.constants, *program.state, *_of_nodes(program.nodes)}
+    return held | {entry.name for entry in program.inputs}
+
+
+def _of_nodes(nodes: Iterable[Node]) -> Iterator[str]:
+    for node in nodes:
+        yield from node.outputs
+        for body in [value for value in node.attributes.values() if isinstance(value, Body)]:
+            yield from body.inputs
+            yield from _of_nodes(body.nodes)

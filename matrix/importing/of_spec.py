@@ -57,7 +57,7 @@ def import_spec(spec: Spec) -> Imported:
         training=model.training,
     )
     made = import_model(path, wishes)
-    faults = [*_faults_of_inputs(made.program, spec), *_faults_of_parameters(made.program)]
+    faults = _faults_of_inputs(made.program, spec)
     if faults:
         raise InputError(str(path), faults)
     return replace(made, program=replace(made.program, name=spec.name))
@@ -83,9 +83,3 @@ def _faults_of_inputs(program: Program, spec: Spec) -> list[Fault]:
         what = f"its batches have {size} samples and data.batch is {spec.data.batch}"
         faults.append(Fault("", f"{what}: write data.batch = {size}, or export the model with an open batch size"))
     return faults
-
-
-def _faults_of_parameters(program: Program) -> list[Fault]:
-    if program.parameters:
-        return []
-    return [Fault("", 'has no parameter that is trained: say which with train = ["*.weight"] under [model]')]

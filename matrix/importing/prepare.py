@@ -12,16 +12,20 @@ from ...backends.errors import Fault, InputError
 from ...backends.recipe import Train
 from ..bringing.modes import BATCH_NORM, DROPOUT, train_batch_norms, train_dropouts
 from ..bringing.trap import refuse
-from ..bringing.traps import find_traps, mend
+from ..bringing.traps import convention_of, find_traps, mend
 from .aside import bring_back, put_aside
 from .bounds import with_bounds
 from .checking import ONNX_DOMAINS, check_by_onnx, check_structure, check_tensors, label, opset_of, same_opset
 from .convert import to_program
+from .declared import settle
 from .dropouts import seed_dropouts
+from .finite import check_finite, check_trained
 from .folding import fold, shapes_of, weights_first
 from .inlining import all_nodes, open_functions, open_operators
+from .limits import check_calls
 from .loading import load_model
 from .loss import Goal, add_loss, choose_output
+from .resizes import check_resizes
 from .roles import Roles, decide
 from .sizes import fix_sizes, infer
 from .supported import TARGETS, targets_of
@@ -125,13 +129,19 @@ def import_proto(model: ModelProto, source: str, wishes: Wishes, name: str) -> I
     Raises:
         InputError: As for `import_model`.
     """
-    check_tensors(model, source, allow_not_finite=wishes.allow_not_finite)
     _drop_defaults(model)
+    notes = settle(model, source, wishes.shapes)
+    check_tensors(model, source)
+    if not wishes.allow_not_finite:
+        check_finite(model, source)
     opset = opset_of(model)
     model, upgraded = _upgraded(model, source)
     model, traps = _mended(model, source, training=wishes.training)
     goal = _goal(model, source, wishes)
     roles = decide(model, source, goal, wishes.train, wishes.freeze)
+    convention = convention_of(model)
+    if not wishes.allow_not_finite:
+        check_trained(model, source, {*roles.trained, *roles.updates})
     _keep_outputs(model, [*goal, *roles.updates.values()])
     aside = put_aside(model)
     widened = widen(model, aside.values()) if wishes.loss else []
@@ -140,14 +150,19 @@ def import_proto(model: ModelProto, source: str, wishes: Wishes, name: str) -> I
     model, folded = fold(model, source, {*roles.trained, *roles.updates, *aside})
     _check_operators(model, source)
     shapes = shapes_of(model)
+    check_resizes(model, source, shapes)
     inputs = with_bounds(model, source, wishes.bounds)
-    program = replace(to_program(model, roles, goal, aside), name=name)
+    program = replace(to_program(model, roles, goal, aside), name=name, convention=convention)
     program = replace(program, inputs=tuple(replace(e, bound=inputs.get(e.name, 0)) for e in program.inputs))
     if wishes.loss:
-        program = add_loss(program, Goal(wishes.loss, goal[0], shapes[goal[0]], wishes.numbers), source)
+        program = add_loss(
+            program, Goal(wishes.loss, goal[0], _shape_of(goal[0], shapes, source), wishes.numbers), source
+        )
         program = seed_dropouts(program, wishes.numbers.seed, source)
     counts = Counter(node.op_type for node in all_nodes(model.graph))
-    return Imported(program, opset, tuple(upgraded), tuple(opened), folded, tuple(widened), roles, tuple(traps), counts)
+    return Imported(
+        program, opset, tuple(upgraded), tuple(opened), folded, tuple(widened), roles, (*notes, *traps), counts
+    )
 
 
 def _drop_defaults(model: ModelProto) -> None:
@@ -161,6 +176,7 @@ def _drop_defaults(model: ModelProto) -> None:
 def _upgraded(model: ModelProto, source: str) -> tuple[ModelProto, list[str]]:
     """Return a model of the newest operator set without functions of its own."""
     aside = put_aside(model)
+    check_calls(model, source)
     check_structure(model, source)
     first = same_opset(model)
     if first:
@@ -197,6 +213,13 @@ def _keep_outputs(model: ModelProto, names: list[str]) -> None:
     kept = [known.get(name) or helper.make_empty_tensor_value_info(name) for name in dict.fromkeys(names)]
     del model.graph.output[:]
     model.graph.output.extend(kept)
+
+
+def _shape_of(name: str, shapes: Mapping[str, tuple[int, ...]], source: str) -> tuple[int, ...]:
+    if name not in shapes:
+        what = "its shape is not known before the model runs, as behind a Loop or NonZero, and a loss needs it"
+        raise InputError(source, [Fault(name, f"{what}: take another output (output), or export the model otherwise")])
+    return shapes[name]
 
 
 def _check_operators(model: ModelProto, source: str) -> None:

@@ -9,7 +9,10 @@ from onnx import helper, shape_inference
 
 from ...backends.errors import Fault, InputError, did_you_mean
 from .checking import ONNX_DOMAINS
+from .declared import example
 from .inlining import is_function
+from .limits import carries_values
+from .misfits import first_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -55,27 +58,36 @@ def infer(model: ModelProto, source: str) -> ModelProto:
     """
     model = _bare(model)
     try:
-        return _completed(shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True))
+        return _completed(_inferred(model))
     except Exception as error:  # shape inference raises one of its own and RuntimeError
         what = " ".join(str(error).split())
         if _is_function(what):
-            return shape_inference.infer_shapes(model, data_prop=True)
-        raise InputError(source, [Fault("", f"its shapes do not fit: {what}")]) from error
+            return shape_inference.infer_shapes(model, data_prop=carries_values(model))
+        node, takes = first_misfit(model, what)
+        raise InputError(source, [Fault(node, f"its shapes do not fit: {takes}{what}")]) from error
+
+
+def _inferred(model: ModelProto) -> ModelProto:
+    return shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=carries_values(model))
 
 
 def _completed(model: ModelProto) -> ModelProto:
     """Infer once more with the shapes that ONNX itself does not infer: those of nodes that keep their input's."""
-    kinds = {e.name: e for e in (*model.graph.input, *model.graph.value_info) if e.type.tensor_type.HasField("shape")}
-    kept = [node for node in model.graph.node if node.op_type in _KEEPING and node.domain in ONNX_DOMAINS]
-    found = [(node.output[0], kinds[node.input[0]].type) for node in kept if node.input[0] in kinds]
-    new = [helper.make_value_info(name, kind) for name, kind in found if name not in kinds]
+    graph = model.graph
+    entries = (*graph.input, *graph.value_info, *graph.output)
+    kinds = {e.name: e.type for e in entries if e.type.tensor_type.HasField("shape")}
+    kinds |= {t.name: helper.make_tensor_type_proto(t.data_type, t.dims) for t in graph.initializer}
+    kept = [node for node in graph.node if node.op_type in _KEEPING and node.domain in ONNX_DOMAINS]
+    new = {n.output[0]: kinds[n.input[0]] for n in kept if n.input[0] in kinds and n.output[0] not in kinds}
     if not new:
         return model
-    names = {entry.name for entry in new}
-    others = [entry for entry in model.graph.value_info if entry.name not in names]
-    del model.graph.value_info[:]
-    model.graph.value_info.extend([*others, *new])
-    return _completed(shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True))
+    ends = {entry.name: entry for entry in graph.output}
+    others = [entry for entry in graph.value_info if entry.name not in new]
+    del graph.value_info[:]
+    graph.value_info.extend(others)
+    for name, kind in new.items():
+        (ends[name] if name in ends else graph.value_info.add(name=name)).type.CopyFrom(kind)
+    return _completed(_inferred(model))
 
 
 def _is_function(message: str) -> bool:
@@ -91,7 +103,7 @@ def _fix(entry: ValueInfoProto, given: tuple[int, ...] | None, named: Mapping[st
     tensor = entry.type.tensor_type
     if not tensor.HasField("shape"):
         if given is None:
-            yield Fault(entry.name, f"has no shape in the model: give its sizes, {_example(entry.name)}")
+            yield Fault(entry.name, f"has no shape in the model: give its sizes, {example(entry.name)}")
             return
         tensor.CopyFrom(helper.make_tensor_type_proto(tensor.elem_type, given).tensor_type)
     sizes = tensor.shape.dim
@@ -105,7 +117,7 @@ def _fix(entry: ValueInfoProto, given: tuple[int, ...] | None, named: Mapping[st
             wanted = batch
         if wanted is None and fixed is None:
             word = size.dim_param or "without a name"
-            yield Fault(entry.name, f"its size {axis} ({word}) is open: give its sizes, {_example(entry.name)}")
+            yield Fault(entry.name, f"its size {axis} ({word}) is open: give its sizes, {example(entry.name)}")
         elif wanted is not None and fixed is not None and wanted != fixed:
             yield Fault(entry.name, f"its size {axis} is {fixed} in the model, and {wanted} is given")
         elif fixed is None and wanted is not None:
@@ -121,10 +133,6 @@ def _named(inputs: list[ValueInfoProto], shapes: Mapping[str, tuple[int, ...]]) 
             {size.dim_param: n for size, n in zip(sizes, shapes.get(entry.name, ()), strict=False) if size.dim_param}
         )
     return found
-
-
-def _example(name: str) -> str:
-    return f"such as --shape {name}=8,3,32,32 or shapes.{name} = [8, 3, 32, 32] under [model]"
 
 
 def _bare(model: ModelProto) -> ModelProto:

@@ -15,8 +15,8 @@ from ...backends.values import CARRIERS, Narrow
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Bits of an element of the data types that are packed.
-_PACKED = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}
+PACKED = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}
+"""Bits of an element of the data types that are packed."""
 FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 """Data types of parameters that can be trained."""
 
@@ -59,8 +59,8 @@ def carried(array: NDArray[Any], number: int) -> NDArray[Any] | Narrow:
 def stored_bytes(tensor: TensorProto) -> int:
     """Return how many bytes a tensor's data have where they are stored as they are in memory."""
     count = int(math.prod(tensor.dims))
-    if tensor.data_type in _PACKED:
-        return -(-count * _PACKED[tensor.data_type] // 8)
+    if tensor.data_type in PACKED:
+        return -(-count * PACKED[tensor.data_type] // 8)
     name = dtype_name(tensor.data_type)
     if name in CARRIERS:
         return count * (2 if name == "bfloat16" else 1)

@@ -15,13 +15,14 @@ from ...backends.errors import Fault, InputError
 from ...backends.program import OPSET
 from .checking import ONNX_DOMAINS, bodies, label, opset_of, opset_of_function
 from .legacy import LEGACY
+from .limits import carries_values
 from .upgrade import Kind, Old, RefusedError
 from .upgrades import UPGRADES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from onnx import GraphProto, NodeProto
+    from onnx import GraphProto, NodeProto, TensorProto
     from onnx.onnx_ml_pb2 import FunctionProto
 
 _RULES = {**UPGRADES, **LEGACY}
@@ -80,8 +81,9 @@ class _Work:
         return made
 
     def _note(self, node: NodeProto) -> None:
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
-            self._values[node.output[0]] = node.attribute[0].t
+        tensor = _held(node)
+        if tensor is not None:
+            self._values[node.output[0]] = tensor
 
     def _one(self, node: NodeProto, opset: int) -> list[NodeProto]:
         rule = next((rule for below, rule in _RULES.get(node.op_type, ()) if opset < below), None)
@@ -103,7 +105,7 @@ class _Work:
 def kinds_of(model: ModelProto) -> dict[str, Kind]:
     """Return what is known of a model's tensors, its own words and what ONNX infers."""
     with contextlib.suppress(Exception):  # what cannot be inferred is refused by name where it is needed
-        model = shape_inference.infer_shapes(model, data_prop=True)
+        model = shape_inference.infer_shapes(model, data_prop=carries_values(model))
     return dict(_kinds(model.graph))
 
 
@@ -125,10 +127,17 @@ def _kinds(graph: GraphProto) -> Iterator[tuple[str, Kind]]:
             yield entry.name, Kind(tensor.elem_type, tuple(sizes))
     yield from ((tensor.name, Kind(tensor.data_type, tuple(tensor.dims))) for tensor in graph.initializer)
     for node in graph.node:
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
-            yield node.output[0], Kind(node.attribute[0].t.data_type, tuple(node.attribute[0].t.dims))
+        tensor = _held(node)
+        if tensor is not None:
+            yield node.output[0], Kind(tensor.data_type, tuple(tensor.dims))
         for body in bodies(node):
             yield from _kinds(body)
+
+
+def _held(node: NodeProto) -> TensorProto | None:
+    """Return the tensor that a Constant node holds as such."""
+    entries = [entry.t for entry in node.attribute if entry.name == "value" and not entry.ref_attr_name]
+    return entries[0] if entries and node.op_type == "Constant" else None
 
 
 def _restate(holder: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:

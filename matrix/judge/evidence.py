@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ...backends.npz import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,8 +73,8 @@ def read_tracks(document: Mapping[str, Any], blob: Callable[[str], bytes]) -> Tr
 
 def read_track(run: Mapping[str, Any], blob: Callable[[str], bytes]) -> Track:
     """Read one run of an evidence document."""
-    with np.load(io.BytesIO(blob(run["parameters_blob"])), allow_pickle=False) as arrays:
-        parameters = {name: arrays[name].astype(np.float64) for name in arrays.files}
+    arrays = unpack(blob(run["parameters_blob"]))
+    parameters = {name: value.astype(np.float64) for name, value in arrays.items()}
     return Track(
         scalars={"loss": _scalars(run["losses"]), "grad_norm": _scalars(run["grad_norms"])},
         parameters=parameters,

@@ -32,10 +32,7 @@ def _lines(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield ("" if place else "inputs"), f"{entry['name']}  {entry['dtype']}  {sizes}{bound}"
     yield "outputs", ", ".join(made["outputs"])
     yield "loss", made["loss"] or "none: the program is only evaluated"
-    for part in ("trained", "frozen", "state"):
-        held = made[part]
-        if held["tensors"] or part == "trained":
-            yield part, f"{held['tensors']} tensors, {held['elements']} elements{_names(held['names'])}"
+    yield from _tensors(made)
     yield "decided", made["decided"]
     yield from _operators(made["operators"])
     for part, words in (("upgraded", "from an older form"), ("opened", "into what ONNX defines them as")):
@@ -50,6 +47,16 @@ def _lines(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield part.removesuffix("s"), entry["message"]
 
 
+def _tensors(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for part in ("trained", "frozen", "state"):
+        held = made[part]
+        if held["tensors"] or part == "trained":
+            shown = _names(held["names"], all_of_them=part == "frozen")
+            yield part, f"{held['tensors']} tensors, {held['elements']} elements{shown}"
+    if made["frozen"]["tensors"]:
+        yield "", 'to train one of the frozen: --train NAME, or train = ["NAME"] under [model] of a spec'
+
+
 def _operators(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     everywhere = [f"{op} ({entry['nodes']})" for op, entry in found.items() if len(entry["frameworks"]) == _ALL]
     if everywhere:
@@ -59,7 +66,8 @@ def _operators(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "", f"{op} ({entry['nodes']}): {', '.join(entry['frameworks']) or 'no framework'} only"
 
 
-def _names(names: list[str]) -> str:
+def _names(names: list[str], *, all_of_them: bool) -> str:
     if not names:
         return ""
-    return f": {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}"
+    shown = names if all_of_them else names[:_SHOWN]
+    return f": {', '.join(shown)}{', ...' if len(names) > len(shown) else ''}"

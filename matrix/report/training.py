@@ -34,7 +34,7 @@ def _mode(made: Mapping[str, Any]) -> str:
 def _figures(made: Mapping[str, Any]) -> list[tuple[str, str]]:
     pace, digest = made["steps_per_second"], made["final_params_digest"]
     return [
-        ("first step", f"{made['time_to_first_step_s']:.2f} s"),
+        ("first step", f"{made['time_to_first_step_s']:.2f} s, with compilation"),
         ("steps per second", f"{pace:.1f}" if pace else "needs a second step"),
         ("peak memory", f"{made['peak_memory_bytes'] / 2**20:.0f} MiB"),
         ("final parameters", f"sha256 {digest[:16]}" if digest else "not stated"),

@@ -111,7 +111,14 @@ def program_of(model: ModelProto, name: str) -> Program:
         return to_program(model)
     changed = type(model)()
     changed.CopyFrom(model)
-    return import_proto(changed, name, Wishes(allow_not_finite=True), name).program
+    return import_proto(changed, name, Wishes(shapes=_stated(model), allow_not_finite=True), name).program
+
+
+def _stated(model: ModelProto) -> dict[str, tuple[int, ...]]:
+    """Return the sizes that a case states; a 0 is meant there, and is open in a user's model."""
+    sizes = {entry.name: entry.type.tensor_type.shape.dim for entry in model.graph.input}
+    concrete = {name: dims for name, dims in sizes.items() if all(size.HasField("dim_value") for size in dims)}
+    return {name: tuple(size.dim_value for size in dims) for name, dims in concrete.items() if len(dims)}
 
 
 def plain(value: Any, kind: TypeProto) -> Any:

@@ -146,3 +146,17 @@ def test_a_dropped_input_is_refused() -> None:
 
 def test_the_graphs_of_these_tests_compute_what_they_say() -> None:
     np.testing.assert_allclose(run(_product(), X), X @ W, rtol=1e-6)
+
+
+def test_a_single_number_stays_an_array_when_it_is_moved() -> None:
+    """Its gradient is checked as any other: a temperature, a scale of logits."""
+    values = moved({"scale": np.array(0.3)})
+    assert isinstance(values["scale"], np.ndarray)
+    seen = []
+
+    def loss(name: str, value: NDArray[np.float64]) -> float:
+        seen.append((name, type(value)))
+        return float(value) ** 2
+
+    check_gradients("m", loss, values, {"scale": 2 * values["scale"]})
+    assert set(seen) == {("scale", np.ndarray)}

@@ -109,3 +109,46 @@ def test_a_body_and_narrow_types_come_back_as_they_were() -> None:
     x = drawn(2)
     np.testing.assert_array_equal(compute(made, {"x": x, "flag": np.True_})[0], [3, -896])
     np.testing.assert_array_equal(compute(made, {"x": x, "flag": np.False_})[0], -x)
+
+
+def small_norm(*, kept: bool = False) -> Program:
+    """Return a batch norm by the batch as small operators, as Keras models bring it; its mean is updated or kept."""
+    nodes = (
+        Node("ReduceMean", ("x",), ("mean",)),
+        Node("Sub", ("x", "mean"), ("y",)),
+        Node("Identity", ("moving",), ("same",)),
+        Node("Add", ("moving", "mean"), ("next",)),
+    )
+    return Program(
+        "p",
+        (Input("x", "float32", (2, 3)),),
+        nodes,
+        "",
+        {},
+        outputs=("y",),
+        state={"moving": np.zeros((1, 1), np.float32)},
+        updates={"moving": "same" if kept else "next"},
+    )
+
+
+def test_state_that_small_operators_update_is_not_exported_as_it_trains() -> None:
+    with pytest.raises(InputError, match=r"p: moving: this state is updated by operators other than.*--safetensors"):
+        as_inference(small_norm())
+    assert as_inference(small_norm(kept=True)).outputs == ("y",)
+
+
+def test_a_batch_norm_used_twice_infers_by_one_running_mean() -> None:
+    norm = ["scale", "bias", "mean", "var"]
+    nodes = [
+        node("BatchNormalization", ["x", *norm], ["a"], epsilon=0.0),
+        node("BatchNormalization", ["a", *norm], ["y"], epsilon=0.0),
+    ]
+    numbers = ([2, 4, 6], [1, 2, 3], [5, 7, 9], [4, 16, 36])
+    tensors = {name: np.array(values, np.float32) for name, values in zip(norm, numbers, strict=True)}
+    wishes = Wishes(loss="mean-squared-error", training=True)
+    given = import_proto(model(nodes, [floats("x", 4, 3)], [floats("y", 4, 3)], tensors), "m.onnx", wishes, "m").program
+    assert set(given.state) == {"mean", "var"}
+    x = drawn(4, 3)
+    # The scale is the root of the variance, so that each use takes the mean off and adds the bias.
+    wanted = x + np.array([-8, -10, -12], np.float32)
+    np.testing.assert_allclose(compute(to_model(as_inference(given)), {"x": x})[0], wanted, rtol=1e-5, atol=1e-5)

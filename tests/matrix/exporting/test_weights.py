@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 from onnx_models import drawn, floats, info, model, node
 from safetensors.numpy import load_file, save_file
 
 from stackproof.backends.errors import InputError
 from stackproof.backends.models.build import build_program
+from stackproof.backends.program import dump, load
+from stackproof.matrix.bringing.origin import Origin, Tensor, write_origin
 from stackproof.matrix.exporting.names import CONVENTIONS, names_of
 from stackproof.matrix.exporting.weights import save_weights, with_weights
 from stackproof.matrix.importing.prepare import Wishes, import_proto
@@ -168,3 +171,40 @@ def test_two_tensors_never_get_one_name() -> None:
     made = import_proto(given, "m.onnx", Wishes(loss="mean-squared-error"), "m").program
     assert {named.name for named in names_of(made, "torch").values()} == {"layer.weight", "layer.kernel"}
     assert [named.name for named in names_of(made, "tensorflow").values()] == ["layer.weight", "layer.kernel"]
+
+
+def test_weights_from_torch_keep_their_names_and_layouts(tmp_path: Path) -> None:
+    nodes = [
+        node("MatMul", ["x", "proj.weight"], ["a"]),
+        node("MatMul", ["a", "w"], ["b"]),
+        node("Gemm", ["b", "fc.weight"], ["y"], transB=1),
+    ]
+    tensors = {"proj.weight": drawn(4, 3), "w": drawn(3, 3, seed=1), "fc.weight": drawn(5, 3, seed=2)}
+    given = model(nodes, [floats("x", 2, 4)], [floats("y", 2, 5)], tensors)
+    write_origin(given, Origin("torch 2.13.0", tuple(Tensor(name, value.shape) for name, value in tensors.items())))
+    made = import_proto(given, "m.onnx", Wishes(loss="mean-squared-error"), "m").program
+    made = load(dump(made))
+    save_weights(made, tmp_path / "w", "torch")
+    stored = load_file(tmp_path / "w")
+    assert set(stored) == set(tensors)
+    assert all((stored[name] == value).all() for name, value in tensors.items())
+    assert with_weights(emptied(made), tmp_path / "w").digest == made.digest
+    save_weights(made, tmp_path / "tf", "tensorflow")
+    shapes = {name: value.shape for name, value in load_file(tmp_path / "tf").items()}
+    assert shapes == {"proj/kernel": (4, 3), "w/kernel": (3, 3), "fc/kernel": (3, 5)}
+    save_file(stored, tmp_path / "bare")
+    assert with_weights(emptied(made), tmp_path / "bare").digest == made.digest
+
+
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16])
+def test_weights_of_half_the_bytes_are_taken(tmp_path: Path, dtype: type) -> None:
+    halves = {name: value.astype(dtype) for name, value in _torch().items()}
+    save_file(halves, tmp_path / "w")
+    made = with_weights(imported(transposed=False), tmp_path / "w", "torch")
+    np.testing.assert_array_equal(made.parameters["fc.bias"], halves["fc.bias"].astype(np.float32), strict=True)
+
+
+def test_weights_beyond_the_range_of_float32_are_refused(tmp_path: Path) -> None:
+    save_file({**_torch(), "fc.bias": np.full(6, 1e300)}, tmp_path / "w")
+    with pytest.raises(InputError, match=r"fc\.bias: holds numbers beyond the range of float32"):
+        with_weights(imported(transposed=False), tmp_path / "w", "torch")

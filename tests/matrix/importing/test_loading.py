@@ -51,7 +51,7 @@ def test_tensors_in_another_file_are_read(beside: Path) -> None:
 
 def test_a_missing_file_of_tensors_is_named(beside: Path) -> None:
     (beside.parent / "m.data").unlink()
-    with pytest.raises(InputError, match=r"m\.onnx: w: its data are in 'm\.data', and there is no such file"):
+    with pytest.raises(InputError, match=r'm\.onnx: w: its data are in "m\.data", and there is no such file'):
         load_model(beside)
 
 

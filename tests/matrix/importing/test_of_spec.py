@@ -69,7 +69,12 @@ def test_a_missing_model_file_is_named(tmp_path: Path) -> None:
         (classifier(4), "[data]\nbatch = 8", "its batches have 4 samples and data.batch is 8: write data.batch = 4"),
         (classifier(), 'freeze = ["*"]', "has no parameter that is trained"),
         (
-            model([node("Mul", ["ids", "w"], ["y"])], [whole("ids", 16, 3)], [whole("y", 16, 3)], {"w": np.array([2])}),
+            model(
+                [node("Cast", ["ids"], ["numbers"], to=1), node("MatMul", ["numbers", "w"], ["y"])],
+                [whole("ids", 16, 3)],
+                [floats("y", 16, 2)],
+                {"w": drawn(3, 2)},
+            ),
             '[train]\nloss = "mean-squared-error"',
             "ids: takes integers, and the graph does not say below which number",
         ),

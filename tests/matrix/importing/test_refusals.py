@@ -138,7 +138,7 @@ def test_one_output_must_be_named_where_there_are_several() -> None:
 def test_an_input_of_the_name_of_the_labels_is_refused() -> None:
     nodes = [node("MatMul", ["x", "w"], ["y"]), node("Gather", ["y", "labels"], ["z"])]
     given = model(nodes, [floats("x", 4, 3), whole("labels", 2)], [floats("z", 2, 2)], {"w": drawn(3, 2)})
-    assert "labels: is a name in the model already" in refusal(given, Wishes(loss="cross-entropy"))
+    assert "labels: is the name of the loss's own input" in refusal(given, Wishes(loss="cross-entropy"))
 
 
 def test_an_operator_set_that_onnx_does_not_know_is_refused() -> None:
@@ -180,8 +180,24 @@ def test_outputs_that_do_not_fit_the_loss_are_refused(
     assert text in refusal(given, Wishes(loss=loss, numbers=numbers, train=("w",)))
 
 
-def test_a_name_that_the_loss_needs_is_refused_where_the_model_has_it() -> None:
-    nodes = [node("Mul", ["x", "w"], ["loss.near"]), node("Relu", ["loss.near"], ["y"])]
-    given = model(nodes, [floats("x", 4, 3)], [floats("y", 4, 3)], {"w": drawn(1)})
-    text = refusal(given, Wishes(loss="huber", train=("w",)))
-    assert "loss.near: is a name in the model already" in text
+@pytest.mark.parametrize("name", ["targets", "labels"])
+def test_a_parameter_of_the_name_of_the_losss_input_is_refused(name: str) -> None:
+    given = model([node("MatMul", ["x", name], ["y"])], [floats("x", 4, 3)], [floats("y", 4, 2)], {name: drawn(3, 2)})
+    assert f"{name}: is the name of the loss's own input, and a tensor of the model has it" in refusal(given)
+
+
+def test_a_bound_above_the_rows_of_the_table_is_refused() -> None:
+    nodes = [node("Gather", ["table", "ids"], ["y"])]
+    given = model(nodes, [whole("ids", 2)], [floats("y", 2, 3)], {"table": drawn(11, 3)})
+    fits, above = (Wishes(loss="mean-squared-error", bounds={"ids": bound}) for bound in (11, 12))
+    assert import_proto(given, "m.onnx", fits, "m").program.inputs[0].bound == 11
+    wanted = "model.bounds.ids: is 12, and the table that ids chooses from has 11 rows: write 11 or less"
+    assert wanted in refusal(given, above)
+
+
+def test_a_bound_above_the_depth_of_one_hot_is_the_users() -> None:
+    nodes = [node("OneHot", ["ids", "depth", "pair"], ["hot"]), node("MatMul", ["hot", "w"], ["y"])]
+    tensors = {"depth": np.array(5), "pair": np.array([0, 1], np.float32), "w": drawn(5, 3)}
+    given = model(nodes, [whole("ids", 2)], [floats("y", 2, 3)], tensors)
+    wishes = Wishes(loss="mean-squared-error", bounds={"ids": 9})
+    assert import_proto(given, "m.onnx", wishes, "m").program.inputs[0].bound == 9

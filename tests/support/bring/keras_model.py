@@ -50,6 +50,12 @@ def native(weights: list[np.ndarray], batches: list[tuple[np.ndarray, np.ndarray
     return losses
 
 
+def sequence() -> keras.Model:
+    """Return a chain of layers, which has no structure of inputs."""
+    layers = keras.layers
+    return keras.Sequential([keras.Input((6,), batch_size=4), layers.Dense(5, activation="relu"), layers.Dense(1)])
+
+
 def main(folder: Path) -> None:
     keras.utils.set_random_seed(0)
     draws = np.random.default_rng(0)
@@ -57,6 +63,8 @@ def main(folder: Path) -> None:
     targets = draws.standard_normal((STEPS, 6, 3)).astype(np.float32)
     model = build()
     export_keras(model, [images[0], targets[0]], folder / "layers.onnx", input_names=["images", "targets"])
+    numbers = draws.standard_normal((4, 6)).astype(np.float32)
+    export_keras(sequence(), [numbers], folder / "further" / "sequence.onnx", input_names=["numbers"])
     np.savez(folder / "layers.npz", images=images, targets=targets)
     story = {
         "losses": native(model.get_weights(), list(zip(images, targets, strict=True))),
