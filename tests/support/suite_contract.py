@@ -67,7 +67,8 @@ class SuiteContract:
     def outcome(self, name: str) -> str:
         if self.compiled and not reason_of(read_expected(), name, self.target):
             found = self.outcome_of(name, compiled=True)
-            if not found.startswith("refused"):
+            # What is refused once an input has become a constant is tried as the case has it.
+            if not found.startswith(("refused", "import")):
                 return found
         return self.outcome_of(name, compiled=False)
 
