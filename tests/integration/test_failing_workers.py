@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVES = "        runner.serve(commands, protocol)\n"
-BEGINS = "        runner = Runner(job, evidence)\n"
+BEGINS = "        runner = _runner(job, evidence)\n"
 FAULTS = {
     "raises": 'raise RuntimeError("the accelerator is on fire")',
     "segfaults": "import ctypes; ctypes.string_at(0)",
