@@ -1,12 +1,13 @@
-"""Micro-batches: with `train.accumulate` above 1, one step takes the gradients of several batches together.
+"""Micro-batches, and what is made of gradients before an update.
 
-A step's batch then has a leading axis over its micro-batches, and may say under `SHARE` how much each of them counts.
+With `train.accumulate` above 1, one step takes the gradients of several batches together. A step's batch then has a
+leading axis over its micro-batches, and may say under `SHARE` how much each of them counts.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from .layout import Turned
     from .program import Program
+    from .spec import Train
 
 SHARE = "accumulate.share"
 
@@ -56,3 +58,32 @@ def stacked_layout(turned: Turned, count: int) -> Turned:
         return turned
     orders = {name: (0, *(axis + 1 for axis in order)) for name, order in turned.orders.items()}
     return replace(turned, orders=orders)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How a target limits gradients, in whatever it keeps them.
+
+    Attributes:
+        norm: Returns their global norm.
+        scaled: Takes gradients, their norm and the largest norm allowed, 0 for any; returns gradients no longer.
+        small: Takes gradients and the largest size of an element; returns gradients within it.
+    """
+
+    norm: Callable[[Any], Any]
+    scaled: Callable[[Any, Any, float], Any]
+    small: Callable[[Any, float], Any]
+
+    def limited(self, train: Train, gradients: Any, *, wanted: bool) -> tuple[Any, Any]:
+        """Return gradients clipped by value and then by norm, and their norm before that.
+
+        Args:
+            train: Which limits there are.
+            gradients: Gradients.
+            wanted: Whether the norm is wanted where no limit needs it; it is None otherwise.
+        """
+        norm = self.norm(gradients) if wanted or (train.clip_norm and not train.clip_value) else None
+        if not train.clip_value:
+            return self.scaled(gradients, norm, train.clip_norm), norm
+        small = self.small(gradients, train.clip_value)
+        return self.scaled(small, self.norm(small) if train.clip_norm else None, train.clip_norm), norm

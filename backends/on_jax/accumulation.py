@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from ..accumulating import SHARE
+from ..accumulating import SHARE, Limits
 from .optimizer import clipped, global_norm
 
 if TYPE_CHECKING:
     from typing import Callable
 
     from jax import Array
-
-    from ..spec import Train
 
     Tensors = dict[str, Array]
     Slopes = Callable[[Tensors, Tensors], tuple[Array, Tensors, Tensors]]
@@ -50,19 +48,11 @@ def summed(
     return made
 
 
-def limited(train: Train, gradients: Tensors, *, wanted: bool) -> tuple[Tensors, Array]:
-    """Return gradients clipped by value and then by norm, and their norm before that.
+def _small(gradients: Tensors, largest: float) -> Tensors:
+    return {name: jnp.clip(value, -largest, largest) for name, value in gradients.items()}
 
-    Args:
-        train: Which limits there are.
-        gradients: Gradients.
-        wanted: Whether the norm is wanted where no limit needs it; it is None otherwise.
-    """
-    norm = global_norm(gradients) if wanted or (train.clip_norm and not train.clip_value) else None
-    if not train.clip_value:
-        return clipped(gradients, norm, train.clip_norm), norm
-    small = {name: jnp.clip(value, -train.clip_value, train.clip_value) for name, value in gradients.items()}
-    return clipped(small, global_norm(small) if train.clip_norm else None, train.clip_norm), norm
+
+limited = Limits(global_norm, clipped, _small).limited
 
 
 def moved(ema: float, averages: Tensors, parameters: Tensors) -> Tensors:

@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-from .. import (
-    aligning,
-    lookups,
-    moving,
-    picking,
-    quantizing,
-    resizing,
-    sampling,
-    scattering,
-    seeded_dropout,
-    sequences,
-    series,
-    trees,
-)
+from .. import shared_rules
 from ..kit import register_shared
 from . import arrays
 
-__all__ = [
-    "aligning",
-    "lookups",
-    "moving",
-    "picking",
-    "quantizing",
-    "resizing",
-    "sampling",
-    "scattering",
-    "seeded_dropout",
-    "sequences",
-    "series",
-    "trees",
-]
+__all__ = ["shared_rules"]
 
 register_shared("tensorflow", arrays)

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..accumulating import SHARE
+from ..accumulating import SHARE, Limits
 from .optimizer import clipped, global_norm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Callable
-
-    from ..spec import Train
 
     Slopes = Callable[[dict[str, Any], Any], tuple[Any, list[Any]]]
 
@@ -35,19 +33,11 @@ def summed(slopes: Slopes, parts: Sequence[dict[str, Any]], sums: list[Any]) -> 
     return sum(losses), sums
 
 
-def limited(train: Train, gradients: list[Any], *, wanted: bool) -> tuple[list[Any], Any]:
-    """Return gradients clipped by value and then by norm, and their norm before that.
+def _small(gradients: list[Any], largest: float) -> list[Any]:
+    return [gradient.clamp(-largest, largest) for gradient in gradients]
 
-    Args:
-        train: Which limits there are.
-        gradients: Gradients.
-        wanted: Whether the norm is wanted where no limit needs it; it is None otherwise.
-    """
-    norm = global_norm(gradients) if wanted or (train.clip_norm and not train.clip_value) else None
-    if not train.clip_value:
-        return clipped(gradients, norm, train.clip_norm), norm
-    small = [gradient.clamp(-train.clip_value, train.clip_value) for gradient in gradients]
-    return clipped(small, global_norm(small) if train.clip_norm else None, train.clip_norm), norm
+
+limited = Limits(global_norm, clipped, _small).limited
 
 
 def average(ema: float, averages: list[Any], parameters: list[Any]) -> None:
