@@ -10,7 +10,7 @@ from .errors import Fault, InputError
 from .model_rules import DATA_OF_MODEL
 from .presets import kind_of_preset, with_preset
 from .readers import choice, show
-from .reading_models import MODEL_KEYS, MODEL_READERS, MODELS
+from .reading_models import MODEL_KEYS, MODELS, read_model
 from .reading_recipe import OPTIMIZER_KEYS, SCHEDULE_KEYS, SHARE, SIZE, read_optimizer, read_schedule, read_train
 from .reading_workload import read_workload_spec
 from .spec import SCHEMA_VERSION, Bert, Data, Mlp, Onnx, Optimizer, Schedule, Spec, Train
@@ -106,7 +106,7 @@ def _read_model(top: Table) -> Model | None:
             table.fault("kind", f"missing: add {mend}")
     kind = table.one("kind", implied, choice(*MODELS))
     table = with_preset(table, kind)
-    model = MODEL_READERS[kind](table) if kind in MODELS else None
+    model = read_model(table, kind) if kind in MODELS else None
     table.asked.extend(_own("model", kind) if model is None else ())
     table.finish({**_elsewhere("model"), **_foreign("model", kind)})
     return model
